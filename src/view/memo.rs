@@ -6,7 +6,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use ratatui::text::Line;
+
 use super::highlight::Highlighter;
+use super::markdown::{self, Room};
 use super::overlays::changes::ChangesRows;
 use super::picture::{PictureJob, PictureKey, PictureOutcome};
 use super::pictures::Pictures;
@@ -74,6 +77,8 @@ pub struct Memo {
     /// The list of changes, if a frame has just shown it, and that frame.
     changes: Option<ChangesRows>,
     changes_shown: u64,
+    /// The Markdown text of a dialog.
+    dialog: Option<(String, Room, Arc<[Line<'static>]>)>,
     /// Parts that are still changing, the newest last.
     changing: VecDeque<(RowsKey, Rows)>,
     pictures: Pictures,
@@ -94,6 +99,7 @@ impl Memo {
             held: 0,
             frame: 0,
             changes: None,
+            dialog: None,
             changes_shown: 0,
             changing: VecDeque::new(),
             pictures: Pictures::default(),
@@ -130,6 +136,16 @@ impl Memo {
         (&self.theme, &mut self.highlighter, &mut self.changes)
     }
 
+    /// The rows of a dialog's Markdown text.
+    pub(crate) fn dialog_rows(&mut self, text: &str, room: Room) -> Arc<[Line<'static>]> {
+        if let Some((_, _, rows)) = self.dialog.as_ref().filter(|(of, at, _)| of == text && *at == room) {
+            return Arc::clone(rows);
+        }
+        let rows: Arc<[_]> = markdown::rows(text, room, &self.theme, &mut self.highlighter).into();
+        self.dialog = Some((text.to_owned(), room, Arc::clone(&rows)));
+        rows
+    }
+
     /// The rows of a picture in its room; empty until it is ready, and if it cannot be shown.
     pub(super) fn picture_rows(&mut self, picture: &MessagePicture, room: PictureRoom) -> Rows {
         self.pictures.rows(picture, room)
@@ -163,6 +179,7 @@ impl Memo {
         self.parts.clear();
         self.held = 0;
         self.changes = None;
+        self.dialog = None;
         self.changing.clear();
         self.highlighter.forget_rows();
     }
@@ -230,6 +247,21 @@ mod tests {
             layout: TextLayout::default(),
             open: true,
         }
+    }
+
+    #[test]
+    fn the_text_of_a_dialog_is_laid_out_once() {
+        let mut memo = Memo::new(ColorDepth::True, HashMap::new());
+        let keymap = Arc::new(Keymap::default());
+        memo.begin("dark", &keymap);
+        let room = |width| Room { margin: 0, width, layout: TextLayout::default() };
+        let first = memo.dialog_rows("# one\n\ntwo", room(40));
+        memo.begin("dark", &keymap);
+        assert!(Arc::ptr_eq(&first, &memo.dialog_rows("# one\n\ntwo", room(40))));
+        assert!(!Arc::ptr_eq(&first, &memo.dialog_rows("# one\n\ntwo", room(30))));
+        assert_ne!(first, memo.dialog_rows("# one\n\ntwo three", room(40)));
+        memo.begin("light", &keymap);
+        assert_ne!(first, memo.dialog_rows("# one\n\ntwo", room(40)), "the theme is another");
     }
 
     #[test]

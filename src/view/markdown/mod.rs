@@ -39,7 +39,7 @@ pub fn render(block: &MarkdownBlock, width: u16, theme: &Theme, highlighter: &mu
 }
 
 /// The space in which a block is laid out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Blank cells to the left of the rows.
     pub margin: u16,

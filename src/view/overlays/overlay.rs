@@ -59,8 +59,8 @@ pub fn draw(
         }
         Overlay::Queue(view) => queue::draw_list(model, view, theme, area, buffer),
         Overlay::Trust(view) => trust::draw(view, theme, area, buffer),
-        Overlay::SideQuestion(view) => side_question::draw(model, view, theme, highlighter, area, buffer),
-        Overlay::Plan(view) => plan::draw(model, view, theme, highlighter, area, buffer),
+        Overlay::SideQuestion(view) => side_question::draw(model, view, memo, area, buffer),
+        Overlay::Plan(view) => plan::draw(model, view, memo, area, buffer),
         Overlay::Mode(question) => mode_question::draw(model, question, theme, area, buffer),
         Overlay::Offer(view) => offer::draw(view, theme, area, buffer),
         Overlay::Form(view) => form::draw(view, theme, area, buffer),

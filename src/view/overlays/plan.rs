@@ -7,8 +7,8 @@ use ratatui::text::{Line, Span};
 use super::dialog::{OverlayLayout, draw_question, inner_width, out_of_sight};
 use super::list::{choice_mark, first_shown};
 use crate::approval::typed;
-use crate::highlight::Highlighter;
-use crate::markdown::{self, Room};
+use crate::markdown::Room;
+use crate::memo::Memo;
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -25,14 +25,14 @@ const SHORT_ROWS: usize = 2;
 pub(crate) fn draw(
     model: &Model,
     view: &PlanView,
-    theme: &Theme,
-    highlighter: &mut Highlighter,
+    memo: &mut Memo,
     area: Rect,
     buffer: &mut Buffer,
 ) -> OverlayLayout {
     let width = inner_width(area);
     let room = Room { margin: 0, width, layout: model.text_layout };
-    let plan = markdown::rows(&view.text, room, theme, highlighter);
+    let plan = memo.dialog_rows(&view.text, room);
+    let theme = memo.theme();
     // The border of the box takes two rows, and two rows of the window stay free.
     let space = usize::from(area.height).saturating_sub(4);
     let (answers, typed_at) = answer_rows(view, theme, width, plan.len(), space);
@@ -53,7 +53,7 @@ pub(crate) fn draw(
         _ => keys.to_owned(),
     };
     let between = Line::styled(out_of_sight.unwrap_or_default(), theme.style(ThemeToken::Accent));
-    let mut rows: Vec<Line<'static>> = plan.into_iter().skip(first).take(room).collect();
+    let mut rows: Vec<Line<'static>> = plan.iter().skip(first).take(room).cloned().collect();
     rows.extend(is_between.then_some(between));
     let start = rows.len();
     rows.extend(answers);
