@@ -1,5 +1,6 @@
 //! The tool `web_fetch`: returns a web page as text, or a picture.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,6 +11,7 @@ use super::page::{self, Fetched, Page, PageBody};
 use super::{Shared, address};
 use tau_tools::counted::counted;
 use tau_tools::read::picture;
+use tau_tools::secret_cuts::SecretFinder;
 use tau_tools::{
     Access, Content, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, budget,
 };
@@ -50,7 +52,7 @@ impl WebFetch {
         if let Some(page) = kept {
             return Ok(page);
         }
-        let fetched = page::fetch(url.clone(), &self.shared).await;
+        let fetched = page::fetch(url.clone(), &self.shared, &context.limits.secrets).await;
         match fetched
             .map_err(|why| ToolError::refused(format!("cannot fetch {}: {why}", page::short(&url))))?
         {
@@ -155,9 +157,11 @@ fn text_answer(
         )));
     }
     let most = context.limits.token_weight().saturating_sub(FRAME_WEIGHT).min(MAX_WEIGHT);
-    let part = part(text, offset, most);
-    let shown = part.chars().count();
-    let end = offset + shown;
+    let part = part(text, offset, most, &context.limits.secrets);
+    // A secret at the start may have been left out.
+    let offset = text.get(..part.start).unwrap_or_default().chars().count();
+    let part = text.get(part).unwrap_or_default();
+    let end = offset + part.chars().count();
     let mut head = format!("{} (HTTP {}", page::short(&page.url), page.status);
     if !page.content_type.is_empty() {
         head.push_str(&format!(", {}", page.content_type));
@@ -178,16 +182,23 @@ fn text_answer(
     Ok(ToolOutput::new(answer, details))
 }
 
-/// The text from a character on, up to a weight; it ends at a line break, if there is one nearby.
-fn part(text: &str, offset: usize, most: usize) -> &str {
+/// The text from a character on, up to a weight; it ends at a line break, if there is one nearby. Secrets that it would
+/// begin or end in are left out.
+fn part(text: &str, offset: usize, most: usize, secrets: &SecretFinder) -> Range<usize> {
     let start = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
+    let start = secrets.start(text, start);
     let rest = text.get(start..).unwrap_or_default();
     if budget::token_weight(rest) <= most {
-        return rest;
+        return start..text.len();
     }
     let whole = rest.get(..budget::start_within(rest, most)).unwrap_or_default();
     let line = whole.rfind('\n').map_or(0, |at| at + 1);
-    if line > whole.len() / 2 { whole.get(..line).unwrap_or(whole) } else { whole }
+    let end = start + if line > whole.len() / 2 { line } else { whole.len() };
+    match secrets.end(text, end) {
+        // Nothing else would be left.
+        at if at <= start => start..secrets.start(text, end),
+        at => start..at,
+    }
 }
 
 async fn picture_answer(page: Arc<Page>, takes_images: bool) -> Result<ToolOutput, ToolError> {
@@ -208,14 +219,14 @@ async fn picture_answer(page: Arc<Page>, takes_images: bool) -> Result<ToolOutpu
 
 #[cfg(test)]
 mod tests {
-    use super::part;
+    use super::{SecretFinder, part};
 
     #[test]
     fn a_page_comes_in_parts_that_lose_nothing() {
         let text = format!("{}\n漢字\n{}", "a line of text\n".repeat(200), "0123456789".repeat(500));
         let (mut read, mut offset, mut parts) = (String::new(), 0, 0);
         while read.len() < text.len() {
-            let part = part(&text, offset, 700);
+            let part = &text[part(&text, offset, 700, &SecretFinder::default())];
             assert!(!part.is_empty());
             read.push_str(part);
             offset += part.chars().count();
@@ -223,6 +234,23 @@ mod tests {
         }
         assert_eq!(read, text);
         assert!(parts > 10, "{parts}");
-        assert_eq!(part(&text, 0, 700).chars().last(), Some('\n'));
+        assert!(text[part(&text, 0, 700, &SecretFinder::default())].ends_with('\n'));
+    }
+
+    #[test]
+    fn no_part_has_a_part_of_a_secret() {
+        let key = "abcdefghijklmnopqrstuvwxyz";
+        let finder = SecretFinder::new(move |text| {
+            text.match_indices(key).map(|(at, _)| at..at + key.len()).collect()
+        });
+        let text = format!("{} {key} {}", "word ".repeat(40), "more ".repeat(40));
+        for offset in 0..text.len() {
+            for most in 40..300 {
+                let part = &text[part(&text, offset, most, &finder)];
+                assert!(!part.is_empty() || offset > text.len() - 2, "{offset} {most}");
+                let left = part.replace(key, "");
+                assert!(!left.contains("abc") && !left.contains("xyz"), "{offset} {most}: {part}");
+            }
+        }
     }
 }

@@ -8,7 +8,9 @@ use super::body::{ContentType, Kind};
 use super::marks::untrusted;
 use super::{Shared, address, markdown};
 use crate::provider::http::guarded::{GuardedAnswer, GuardedFailure};
+use tau_tools::budget;
 use tau_tools::counted::counted;
+use tau_tools::secret_cuts::SecretFinder;
 use tau_tools::user_error::UserError;
 
 /// The content types that tau can use, best first.
@@ -83,24 +85,22 @@ pub(super) enum Fetched {
 
 /// Fetches a page, within the limits. The error is the reason the page could not be fetched, as a sentence
 /// for the model.
-pub(super) async fn fetch(url: Url, shared: &Shared) -> Result<Fetched, UserError> {
+pub(super) async fn fetch(url: Url, shared: &Shared, secrets: &SecretFinder) -> Result<Fetched, UserError> {
     let limits = shared.limits;
-    match tokio::time::timeout(limits.time, follow(url, shared)).await {
+    match tokio::time::timeout(limits.time, follow(url, shared, secrets)).await {
         Ok(fetched) => fetched,
         Err(_) => Err(format!("the page was not complete within {:?}", limits.time).into()),
     }
 }
 
-async fn follow(mut url: Url, shared: &Shared) -> Result<Fetched, UserError> {
+async fn follow(mut url: Url, shared: &Shared, secrets: &SecretFinder) -> Result<Fetched, UserError> {
     for _ in 0..=MAX_REDIRECTS {
         address::check_host(&url, &shared.options.lock().allow_private)?;
         let answer = shared.http.get(&url, ACCEPT).await.map_err(|failure| describe(failure, &url))?;
-        let Some(target) = redirect(&answer, &url)? else { return complete(answer, url, shared).await };
-        let why = if address::host(&target) != address::host(&url) {
-            "which is another host"
-        } else if url.scheme() == "https" && target.scheme() == "http" {
-            "which is not encrypted"
-        } else {
+        let Some(target) = redirect(&answer, &url)? else {
+            return complete(answer, url, shared, secrets).await;
+        };
+        let Some(why) = objection(&url, &target) else {
             url = target;
             continue;
         };
@@ -109,6 +109,14 @@ async fn follow(mut url: Url, shared: &Shared) -> Result<Fetched, UserError> {
         return Ok(Fetched::Elsewhere { status: answer.status(), to: target, why });
     }
     Err(format!("it redirects more than {MAX_REDIRECTS} times").into())
+}
+
+/// The reason why a redirect is not followed.
+fn objection(from: &Url, to: &Url) -> Option<&'static str> {
+    if address::host(to) != address::host(from) {
+        return Some("which is another host");
+    }
+    (from.scheme() == "https" && to.scheme() == "http").then_some("which is not encrypted")
 }
 
 /// The target of a redirect.
@@ -137,11 +145,16 @@ fn describe(failure: GuardedFailure, url: &Url) -> String {
 }
 
 /// Reads the body and converts it for models.
-async fn complete(mut answer: GuardedAnswer, url: Url, shared: &Shared) -> Result<Fetched, UserError> {
+async fn complete(
+    mut answer: GuardedAnswer,
+    url: Url,
+    shared: &Shared,
+    secrets: &SecretFinder,
+) -> Result<Fetched, UserError> {
     let said = ContentType::parse(answer.header("content-type"));
     let status = answer.status();
     if !(200..300).contains(&status) {
-        return Err(refused(answer, &said, url).await.into());
+        return Err(refused(answer, &said, url, secrets).await.into());
     }
     let body = read(&mut answer, shared.limits.bytes).await?;
     let kind = said.kind(&body);
@@ -181,7 +194,7 @@ async fn read(answer: &mut GuardedAnswer, most: usize) -> Result<Vec<u8>, UserEr
 }
 
 /// The message of an answer with an error status.
-async fn refused(mut answer: GuardedAnswer, said: &ContentType, url: Url) -> String {
+async fn refused(mut answer: GuardedAnswer, said: &ContentType, url: Url, secrets: &SecretFinder) -> String {
     let status = answer.status();
     let mut body = Vec::new();
     while let Ok(Some(bytes)) = answer.chunk().await {
@@ -196,9 +209,27 @@ async fn refused(mut answer: GuardedAnswer, said: &ContentType, url: Url) -> Str
         Kind::Text => Some(said.decode(&body, kind)),
         Kind::Picture | Kind::Other => None,
     };
-    let text: String = text.unwrap_or_default().trim().chars().take(ERROR_TEXT).collect();
+    let text = text.unwrap_or_default();
+    let text = text.trim();
+    let end = secrets.end(text, budget::start_within_characters(text, ERROR_TEXT).len());
+    let text = text.get(..end).unwrap_or_default();
     match text.is_empty() {
         true => format!("the server answers HTTP {status}"),
-        false => format!("the server answers HTTP {status}. {}", untrusted("web_page", &text)),
+        false => format!("the server answers HTTP {status}. {}", untrusted("web_page", text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::objection;
+
+    #[test]
+    fn no_redirect_leaves_the_host_or_its_encryption() {
+        let why = |from: &str, to: &str| objection(&from.parse().unwrap(), &to.parse().unwrap());
+        assert_eq!(why("https://a.example/x", "http://a.example/x"), Some("which is not encrypted"));
+        assert_eq!(why("https://a.example/x", "https://b.example/x"), Some("which is another host"));
+        for from in ["http", "https"] {
+            assert_eq!(why(&format!("{from}://a.example/"), "https://A.example:8443/y"), None);
+        }
     }
 }
