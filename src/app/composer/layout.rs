@@ -49,13 +49,24 @@ impl ComposerLayout {
         let mut rows = Vec::with_capacity(lines.len());
         let mut cell = CursorCell::default();
         for (line, text) in lines.iter().enumerate() {
-            let first = rows.len();
             wrap(line, segments::of(text, chips), width, &mut rows);
             if line == cursor.0 {
-                cell = locate(&mut rows, first, cursor.1, width);
+                cell = locate(&mut rows, cursor, width);
             }
         }
         ComposerLayout { rows, cursor: cell }
+    }
+
+    /// Follows the cursor to another place of the same text.
+    pub(super) fn follow(&mut self, cursor: (usize, usize), width: u16) {
+        let at = self.cursor.row;
+        let is_alone =
+            self.rows.get(at).is_some_and(|visual| visual.segments.is_empty() && visual.first_char > 0);
+        if is_alone {
+            // This row is there for the cursor only.
+            self.rows.remove(at);
+        }
+        self.cursor = locate(&mut self.rows, cursor, width.max(1));
     }
 
     /// The line and character column nearest to a cell of visual row `row`.
@@ -99,8 +110,9 @@ fn take_word(row: &mut VisualRow, next: &Segment) -> Vec<Segment> {
     if keep == 0 { Vec::new() } else { row.segments.split_off(keep) }
 }
 
-fn locate(rows: &mut Vec<VisualRow>, first: usize, column: usize, width: u16) -> CursorCell {
-    let last = rows.len().saturating_sub(1);
+fn locate(rows: &mut Vec<VisualRow>, (line, column): (usize, usize), width: u16) -> CursorCell {
+    let first = rows.partition_point(|visual| visual.line < line);
+    let last = rows.partition_point(|visual| visual.line <= line).saturating_sub(1);
     let row = (first..=last)
         .find(|row| rows.get(*row).is_some_and(|visual| column < visual.end_char()))
         .unwrap_or(last);

@@ -56,15 +56,23 @@ impl Composer {
 
     /// Moves up a visual row at `width` cells; false on the first one.
     pub fn up(&mut self, width: u16) -> bool {
-        let layout = self.layout(width);
-        layout.cursor.row.checked_sub(1).is_some_and(|row| self.go_to_row(&layout, row))
+        self.go_rows(1, width, |row| row.checked_sub(1)) > 0
     }
 
     /// Moves down a visual row at `width` cells; false on the last one.
     pub fn down(&mut self, width: u16) -> bool {
-        let layout = self.layout(width);
-        let row = layout.cursor.row + 1;
-        row < layout.rows.len() && self.go_to_row(&layout, row)
+        self.go_rows(1, width, |row| row.checked_add(1)) > 0
+    }
+
+    /// Moves by visual rows; returns how many there were.
+    pub(super) fn go_rows(&mut self, times: usize, width: u16, next: fn(usize) -> Option<usize>) -> usize {
+        let mut layout = self.layout(width);
+        let mut step = || {
+            let is_there = next(layout.cursor.row).is_some_and(|row| self.go_to_row(&layout, row));
+            layout.follow(self.buffer.cursor(), width);
+            is_there
+        };
+        (0..times).take_while(|_| step()).count()
     }
 
     fn go_to_row(&mut self, layout: &ComposerLayout, row: usize) -> bool {

@@ -57,8 +57,8 @@ impl Composer {
     fn go(&mut self, motion: &Motion, count: Option<usize>, width: u16) -> VimKey {
         let times = count.unwrap_or(1);
         let (steps, edge) = match motion {
-            Motion::Up => ((0..times).take_while(|_| self.up(width)).count(), VimKey::AboveFirst),
-            Motion::Down => ((0..times).take_while(|_| self.down(width)).count(), VimKey::BelowLast),
+            Motion::Up => (self.go_rows(times, width, |row| row.checked_sub(1)), VimKey::AboveFirst),
+            Motion::Down => (self.go_rows(times, width, |row| row.checked_add(1)), VimKey::BelowLast),
             other => {
                 let text = self.vim_text();
                 let to =

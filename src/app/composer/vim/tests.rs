@@ -396,3 +396,26 @@ fn random_keys_are_taken_and_undone() {
         assert_eq!(composer.text(), last, "{pressed}");
     }
 }
+
+#[test]
+fn many_rows_at_once_are_as_many_steps() {
+    let text = "one\n\nfull row\nfull row and more of it than fits\n漢字漢字\n".repeat(30);
+    let directions: [(&str, fn(usize) -> Option<usize>); 2] =
+        [("gg", |row| row.checked_add(1)), ("G", |row| row.checked_sub(1))];
+    for (width, keys) in [(8, ""), (8, "$"), (8, "ll"), (3, "$"), (1, ""), (200, "$")] {
+        for (start, next) in directions {
+            for steps in [1, 2, 3, 7, 50, 9_999] {
+                let place = |at_once: bool| {
+                    let mut composer = normal(&format!("|{text}"));
+                    press(&mut composer, &format!("{start}{keys}"));
+                    let gone = match at_once {
+                        true => composer.go_rows(steps, width, next),
+                        false => (0..steps).take_while(|_| composer.go_rows(1, width, next) > 0).count(),
+                    };
+                    (gone, composer.cursor())
+                };
+                assert_eq!(place(true), place(false), "{start}{keys} {steps} at {width}");
+            }
+        }
+    }
+}
