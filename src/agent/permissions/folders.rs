@@ -151,7 +151,9 @@ pub(super) fn leaves_folders(part: &Part) -> bool {
             let subcommand = git_subcommand(part).unwrap_or_default();
             let compares = subcommand == "diff";
             let unstages = subcommand == "restore" && has("S", "--staged") && !has("W", "--worktree");
+            let adds_ignored = ["add", "stage"].contains(&subcommand.as_ref()) && has("f", "--force");
             (unstages || GIT_NAMES.contains(&subcommand.as_ref()))
+                && !adds_ignored
                 && !has("", "--no-index")
                 && !(compares && part.words.iter().skip(1).any(may_lead_out))
         }
@@ -317,7 +319,14 @@ pub(super) fn takes_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> Optio
         }
         "rsync" => is("--files-from=-"),
         "git" => match git_subcommand(part).as_deref() {
-            Some("add") => (letter(&['f']) || is("--force")) && is(". ./ :/ -A --all"),
+            Some("add" | "stage") => {
+                let long =
+                    |name: &str| arguments(part).any(|word| word.len() > 2 && name.starts_with(&*word));
+                // Patterns of git are about files in all folders below.
+                let is_wide = |word: Cow<'_, str>| word.starts_with(':') || word.contains(['*', '?', '[']);
+                (letter(&['f']) || long("--force"))
+                    && (is(". ./") || letter(&['A']) || long("--all") || arguments(part).any(is_wide))
+            }
             Some("stash") => letter(&['a']) || is("--all"),
             _ => false,
         },

@@ -435,14 +435,7 @@ pub(super) fn may_run_texts(part: &Part) -> bool {
 const INSTRUCTED: &[(&str, &[&str])] = &[
     ("curl", words!("-K --config ^-K -T --upload-file")),
     ("wget", words!("-i --input-file ^-i")),
-    ("tar", words!("-T --files-from ^-T")),
-    ("bsdtar", words!("-T ^-T")),
-    ("rsync", words!("--files-from --include-from --exclude-from")),
-    ("sort", words!("--files0-from")),
-    ("wc", words!("--files0-from")),
-    ("du", words!("--files0-from")),
-    ("file", words!("-f --files-from")),
-    ("find", words!("-files0-from")),
+    ("rsync", words!("--include-from --exclude-from")),
     ("zip", words!("-@ --names-stdin")),
     // Files that are included.
     ("gcc", words!("-")),
@@ -460,12 +453,40 @@ const INSTRUCTED: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Options with a file that names the files to use.
+const LISTED: &[(&str, &[&str])] = &[
+    ("tar", words!("-T --files-from ^-T")),
+    ("gtar", words!("-T --files-from ^-T")),
+    ("bsdtar", words!("-T --files-from ^-T")),
+    ("rsync", words!("--files-from")),
+    ("sort", words!("--files0-from")),
+    ("wc", words!("--files0-from")),
+    ("du", words!("--files0-from")),
+    ("file", words!("-f --files-from")),
+    ("find", words!("-files0-from")),
+    ("shuf", words!("--files0-from")),
+];
+
+fn has_word_of(table: &[(&str, &[&str])], part: &Part) -> bool {
+    let name = name(&part.words).unwrap_or_default();
+    let mut specs = table.iter().filter(|(program, _)| *program == name).flat_map(|(_, specs)| *specs);
+    // The first letters of tar may have no dash.
+    let letters = part.words.get(1).and_then(Word::literal).filter(|_| name.ends_with("tar"));
+    let letters = letters.map(|text| Cow::Owned(format!("-{text}")));
+    let texts = || part.words.iter().skip(1).filter_map(Word::literal).chain(letters.clone());
+    specs.any(|spec| texts().any(|text| is_word(spec, &text)))
+}
+
+/// Whether a part uses files that its words do not name: further arguments, or those of a list.
+pub(super) fn uses_more_files(part: &Part) -> bool {
+    part.more_arguments || has_word_of(LISTED, part)
+}
+
 /// Whether names in the input of a part may be files that it uses.
 pub(super) fn reads_names(part: &Part) -> bool {
-    let Some(name) = name(&part.words) else { return true };
-    let listed = INSTRUCTED.iter().find(|(program, _)| *program == name).map_or(&[][..], |(_, words)| words);
-    let literals = || part.words.iter().skip(1).filter_map(Word::literal);
-    literals().any(|text| listed.iter().any(|spec| is_word(spec, &text)))
+    name(&part.words).is_none()
+        || has_word_of(INSTRUCTED, part)
+        || has_word_of(LISTED, part)
         // The input of `xargs` are arguments.
         || part.more_arguments
         || !takes_data(&part.words, part.more_arguments)

@@ -464,3 +464,55 @@ fn collect(
         }
     }
 }
+
+/// The texts in quotes in a program, each with the code before it.
+pub(super) fn literals(text: &str) -> Vec<(&str, &str)> {
+    let (mut found, mut rest) = (Vec::new(), text);
+    while let Some(start) = rest.find(['"', '\'', '`']) {
+        let (before, quoted) = rest.split_at(start);
+        let Some(quote) = quoted.chars().next() else { break };
+        let inner = quoted.get(quote.len_utf8()..).unwrap_or_default();
+        let Some(end) = inner.find(quote) else { break };
+        found.push((inner.get(..end).unwrap_or_default(), before));
+        rest = inner.get(end + quote.len_utf8()..).unwrap_or_default();
+    }
+    found
+}
+
+/// Parts of the names of functions that run commands, and quotes that do.
+const RUNNING: [&str; 9] = ["system", "open", "subprocess", "exec", "spawn", "passthru", "qx", "%x", "`"];
+
+/// The commands that a part runs in turn: those of [`inner_commands`], and those in quotes in a program in another
+/// language, of which each text may be a command or, with those behind it, a list of words.
+pub(super) fn run_commands(part: &Part, wanted: &dyn Fn(&str) -> bool) -> Vec<Vec<Word>> {
+    let mut found = inner_commands(&part.words, part.more_arguments, wanted);
+    let is_interpreter = |word: &Word| word.literal().is_some_and(|name| programs::runs_texts(base(&name)));
+    if !part.words.iter().any(is_interpreter) {
+        return found;
+    }
+    let texts = part.words.iter().skip(1).map(Word::shown).chain(part.texts.iter().cloned());
+    for text in texts.filter(|text| RUNNING.iter().any(|sign| text.contains(sign))) {
+        let mut words = vec![Word::of_text("sh")];
+        for (literal, before) in literals(&text).into_iter().chain([("", ";")]) {
+            let code = before.trim_matches(|c: char| c.is_whitespace() || "[]".contains(c));
+            let is_list = code.starts_with(',') && code.ends_with(',') && !code.contains(['(', ')', ';']);
+            let is_joined = words.len() > 1 && ["", "+", ".", ".."].contains(&code);
+            if let Some(first) = words.pop_if(|_| is_joined) {
+                words.push(Word::of_text(&(first.shown() + literal)));
+                continue;
+            }
+            if is_list {
+                // Variables in between.
+                words.extend(code.matches(',').skip(1).map(Word::of_text));
+            } else {
+                let is_command =
+                    words.len() > 2 || words.iter().skip(1).any(|word| word.shown().contains(' '));
+                let inner = || inner_commands(&words, false, wanted);
+                found.extend(is_command.then(inner).into_iter().flatten());
+                words.truncate(1);
+            }
+            words.push(Word::of_text(literal));
+        }
+    }
+    found
+}

@@ -543,7 +543,7 @@ impl<'a> Scene<'a> {
         if changes {
             self.add_searched(part, &mut named);
         }
-        if part.more_arguments && !part.words.iter().any(super::word_texts::is_filled_in) {
+        if super::programs::uses_more_files(part) && !part.words.iter().any(super::word_texts::is_filled_in) {
             let path = NamedPath::Partly(PathText::any());
             named.push(Named { path, how: Naming::Word, counts: false });
         }

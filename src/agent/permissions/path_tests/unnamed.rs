@@ -46,10 +46,39 @@ const READING: &[&str] = &[
     "caddy file-server",
     "fd -H -t f -x cat",
     "find . | cpio -o",
-    "find . -type f | tar cT -",
     "git add -f . && git diff --cached",
     "git add --force -A",
+    "git add -fA",
+    "git add -Af",
+    "git add -f '*'",
+    "git add -f ':(glob)**'",
+    "git add -f --al",
+    "git add --for .",
+    "git add --force .",
+    "git stage -f .",
+    "git add -f sub",
+    "git add -f -- sub/",
+    "grep -f .env a.txt",
+    "grep --file=.env a.txt",
     "git stash -a; git stash show -p",
+];
+
+/// They read files that are named elsewhere, so any.
+const LISTED: &[&str] = &[
+    "sort --files0-from=list",
+    "sort --files0-f list",
+    "wc --files0-from=list",
+    "wc --files0-from=list -l && shuf --files0-from list",
+    "tar -T list -cf /tmp/x.tar",
+    "tar cf /tmp/x.tar -T list",
+    "tar cfT /tmp/x.tar list",
+    "tar -cf /tmp/x.tar -Tlist",
+    "tar -cf /tmp/x.tar --files-from=list",
+    "rsync --files-from=list . /tmp/x",
+    "xargs -a list cat",
+    "xargs -a list -I{} cat {}",
+    "xargs --arg-file=list head -1",
+    "find . -type f | tar cT -",
 ];
 
 /// They do not, or name other files.
@@ -72,6 +101,15 @@ const OTHERS: &[&str] = &[
     "php -S localhost:8000 -t src",
     "fd -e rs -x wc -l",
     "git add -f a.txt",
+    "git add -f src",
+    "git add -A '*.rs'",
+    "git add sub",
+    "du --files0-from=list",
+    "find -files0-from list -name x",
+    "sort -T /tmp a.txt",
+    "tar -czf /tmp/x.tgz src",
+    "grep -f list a.txt",
+    "rsync -a src/ /tmp/x",
     "git add -A",
     "git stash",
     "cargo build",
@@ -84,13 +122,16 @@ const OTHERS: &[&str] = &[
 #[test]
 fn what_takes_a_whole_folder_or_makes_a_name_may_read_a_file_in_it() {
     let stage = Stage::new();
+    std::fs::write(stage.work().join("list"), "a.txt\n").unwrap();
     for list in [Deny, Ask] {
         let rules = stage.permissions(&[("read(**/.env)", list)]);
-        stage.check(&rules, PermissionMode::Auto, &[Ask], READING);
+        stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], READING);
+        stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], LISTED);
         stage.check(&rules, PermissionMode::Auto, &[Allow], OTHERS);
     }
     // Without such a file or such a rule, nothing is asked.
     stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Allow], READING);
+    stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Allow], LISTED);
     let elsewhere = stage.permissions(&[("read(**/*.pem)", Deny)]);
     stage.check(&elsewhere, PermissionMode::Auto, &[Allow], READING);
 }
