@@ -125,7 +125,7 @@ fn signal_name(signal: i32) -> &'static str {
 fn blocked(finished: &FinishedCommand) -> Option<String> {
     let denial = finished.output.blocked.as_ref()?;
     let advice = match denial.rule {
-        SandboxRule::Protected => "leave that file as it is",
+        SandboxRule::Protected | SandboxRule::Planted => "leave that file as it is",
         SandboxRule::Outside
         | SandboxRule::Home
         | SandboxRule::ReadOnly
@@ -136,10 +136,7 @@ fn blocked(finished: &FinishedCommand) -> Option<String> {
         | SandboxRule::SystemCalls
         | SandboxRule::Hidden => "do without it, or ask the user to allow it",
     };
-    Some(format!(
-        "sandbox: not the program but tau's sandbox probably refused this. It blocked {denial}. Do not try \
-         to get around it; {advice}."
-    ))
+    Some(format!("sandbox: {}. Do not try to get around it; {advice}.", denial.sentence()))
 }
 
 fn survivors(finished: &FinishedCommand) -> Vec<String> {

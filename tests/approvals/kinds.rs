@@ -30,7 +30,8 @@ fn answering_a_whole_kind_leaves_rejected_hunks_out() {
 
 #[test]
 fn a_call_that_ran_is_asked_with_other_words_and_alone() {
-    let denial = SandboxDenial { rule: SandboxRule::Outside, path: Some("/srv/data".into()), unasked: false };
+    let path = Some("/srv/data".into());
+    let denial = SandboxDenial { rule: SandboxRule::Outside, path, unasked: false, renamed: None };
     let ran = |id: &str| ApprovalRequest {
         reasons: vec![ApprovalReason {
             text: format!("the sandbox blocks {denial}"),

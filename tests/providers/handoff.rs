@@ -114,8 +114,7 @@ fn what_people_did() {
     let cut = bash(json!({"exitCode": 0, "truncated": true, "fullOutputPath": "/t/x"}));
     check("truncated", &model, cut, &[&format!("{ran}\n\n[Output truncated. Full output: /t/x]")]);
     let blocked = bash(json!({"exitCode": 1, "blocked": {"rule": "network"}}));
-    let said =
-        "[Not the program but tau's sandbox probably refused this. It blocked the network: it is off.]";
+    let said = "[sandbox: not the program but tau's sandbox probably refused this. It blocked the network: it is off.]";
     check("blocked", &model, blocked, &[&format!("{ran}\n\nCommand exited with code 1\n\n{said}")]);
     let summaries = json!([
         {"role": "compactionSummary", "summary": "s1", "tokensBefore": 9, "timestamp": 1},

@@ -98,6 +98,24 @@ async fn the_model_is_told_what_the_sandbox_refused() {
     assert_eq!((denial.rule, denial.path.as_deref()), (SandboxRule::Outside, target.to_str()));
     let text = bench.text("bash", json!({"command": "exec 3<>/dev/tcp/127.0.0.1/9"})).await;
     assert!(text.contains("It blocked the network"), "{text}");
+}
+
+#[tokio::test]
+async fn the_model_is_told_what_is_renamed_in_a_repository() {
+    needs!(has_landlock());
+    let bench = bench(SandboxPolicy { level: SandboxLevel::WorkspaceWrite, ..SandboxPolicy::off() });
+    let git = bench.context.cwd.join(".git");
+    for folder in ["objects", "refs"] {
+        fs::create_dir_all(git.join(folder)).unwrap();
+    }
+    fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    let text = bench.text("bash", json!({"command": "echo x >.git/commondir"})).await;
+    assert!(
+        text.contains("tau's sandbox blocked writing ")
+            && text.contains("it was renamed to commondir.blocked-"),
+        "{text}"
+    );
+    assert!(!text.contains("probably") && !git.join("commondir").exists(), "{text}");
     let text = bench.text("bash", json!({"command": "echo fine > f && cat f"})).await;
     assert!(text.starts_with("fine") && !text.contains("sandbox"), "{text}");
     let text = bench.text("bash", json!({"command": "cat missing"})).await;

@@ -410,7 +410,7 @@ impl BashExecution {
     /// A note about the sandbox denial, for readers of the output.
     pub fn sandbox_note(&self) -> Option<String> {
         let denial = self.blocked.as_ref()?;
-        Some(format!("[Not the program but tau's sandbox probably refused this. It blocked {denial}.]"))
+        Some(format!("[sandbox: {}.]", denial.sentence()))
     }
 
     /// The output, with a note about the sandbox denial.

@@ -82,9 +82,8 @@ impl Masking {
     }
 
     fn denial(&mut self, denial: &mut Option<SandboxDenial>) {
-        if let Some(path) = denial.as_mut().and_then(|denial| denial.path.as_mut()) {
-            self.text(path);
-        }
+        let names = denial.iter_mut().flat_map(|denial| denial.path.iter_mut().chain(&mut denial.renamed));
+        names.for_each(|name| self.text(name));
     }
 
     /// Masks a change. Its hunks keep their lines.

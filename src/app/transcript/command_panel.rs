@@ -68,7 +68,7 @@ impl CommandPanel {
             None => CommandEnd::Killed,
         });
         self.full_output = message.full_output_path.as_deref().map(Printable::line);
-        self.blocked = message.blocked.as_ref().map(super::panel::blocked);
+        self.blocked = message.blocked.as_ref().map(|it| super::panel::blocked(it, it.is_certain()));
         self.output = seen;
         if self.output == PanelOutput::None && !message.output.is_empty() {
             let lines = ansi::lines(&message.output).into();

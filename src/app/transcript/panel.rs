@@ -106,7 +106,7 @@ impl ToolPanel {
         self.show(&result.content, &result.details);
         self.notes = notes(result);
         if let Details::Terminal(terminal) = &result.details {
-            self.blocked = terminal.blocked.as_ref().map(blocked);
+            self.blocked = terminal.blocked.as_ref().map(|it| blocked(it, it.is_certain()));
             self.remarks = remarks(terminal);
         }
         self.duration = duration;
@@ -136,8 +136,9 @@ impl ToolPanel {
 }
 
 /// The sandbox's refusal of a command, and its rule.
-pub(super) fn blocked(denial: &impl Display) -> Printable {
-    Printable::line(&format!("the sandbox probably blocked {denial}"))
+pub(super) fn blocked(denial: &impl Display, is_certain: bool) -> Printable {
+    let probably = if is_certain { "" } else { "probably " };
+    Printable::line(&format!("the sandbox {probably}blocked {denial}"))
 }
 
 /// Differences between the command that ran and the one of the call.

@@ -242,6 +242,9 @@ impl Confinement {
 impl Confinement {
     /// Removes files that the command created and that would make git run something, and reports them.
     pub fn clear_away(&self) -> Option<SandboxDenial> {
-        self.watch.settle().first().map(|path| SandboxDenial::protected(path))
+        let mut undone = self.watch.settle();
+        // What has a new name must be told: the user finds it there.
+        undone.sort_by_key(|it| it.renamed.is_none());
+        undone.into_iter().next().map(|it| SandboxDenial::planted(&it.path, it.renamed))
     }
 }

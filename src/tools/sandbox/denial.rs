@@ -45,6 +45,8 @@ pub enum SandboxRule {
     SystemCalls,
     /// Files with keys cannot be read.
     Hidden,
+    /// Changes to a repository that git would obey are undone after the command.
+    Planted,
 }
 
 /// A denial by the sandbox.
@@ -59,11 +61,23 @@ pub struct SandboxDenial {
     /// True if it was denied because the command ran without approval.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unasked: bool,
+    /// The new name of a file that was put aside after the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed: Option<String>,
 }
 
 impl SandboxDenial {
     pub(super) fn protected(path: &Path) -> Self {
         SandboxDenial::at(SandboxRule::Protected, path)
+    }
+
+    pub(super) fn planted(path: &Path, renamed: Option<String>) -> Self {
+        SandboxDenial { renamed, ..SandboxDenial::at(SandboxRule::Planted, path) }
+    }
+
+    /// Whether it is no guess from the output of the command.
+    pub fn is_certain(&self) -> bool {
+        self.rule == SandboxRule::Planted
     }
 
     pub(super) fn home(path: &Path) -> Self {
@@ -79,11 +93,19 @@ impl SandboxDenial {
     }
 
     fn at(rule: SandboxRule, path: &Path) -> Self {
-        SandboxDenial { rule, path: Some(path.display().to_string()), unasked: false }
+        SandboxDenial { rule, path: Some(path.display().to_string()), unasked: false, renamed: None }
     }
 
     fn of(rule: SandboxRule) -> Self {
-        SandboxDenial { rule, path: None, unasked: false }
+        SandboxDenial { rule, path: None, unasked: false, renamed: None }
+    }
+
+    /// The denial in a sentence for readers of the output, without a full stop.
+    pub fn sentence(&self) -> String {
+        match self.is_certain() {
+            true => format!("tau's sandbox blocked {self}"),
+            false => format!("not the program but tau's sandbox probably refused this. It blocked {self}"),
+        }
     }
 
     /// The path to add to `sandbox.writable` to allow this; `None` if none helps.
@@ -97,7 +119,8 @@ impl SandboxDenial {
             | SandboxRule::LocalServices
             | SandboxRule::OtherProcesses
             | SandboxRule::SystemCalls
-            | SandboxRule::Hidden => None,
+            | SandboxRule::Hidden
+            | SandboxRule::Planted => None,
         }
     }
 }
@@ -140,6 +163,13 @@ impl fmt::Display for SandboxDenial {
             SandboxRule::SystemCalls => f.write_str("a system call that is a way out of the sandbox"),
             SandboxRule::Hidden => {
                 write!(f, "reading {path}: keys are out of reach of a command that runs without a question")
+            }
+            SandboxRule::Planted => {
+                write!(f, "writing {path}: with it, git could run other programs; ")?;
+                match &self.renamed {
+                    Some(name) => write!(f, "it was renamed to {name}"),
+                    None => f.write_str("the change was undone"),
+                }
             }
         }
     }

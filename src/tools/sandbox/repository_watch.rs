@@ -81,6 +81,20 @@ struct Repository {
     head: Option<Vec<u8>>,
 }
 
+/// A forbidden change that was undone.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Undone {
+    pub path: PathBuf,
+    /// The new name of what was there, if it was kept.
+    pub renamed: Option<String>,
+}
+
+impl From<PathBuf> for Undone {
+    fn from(path: PathBuf) -> Self {
+        Undone { path, renamed: None }
+    }
+}
+
 /// A working tree.
 #[derive(Debug, Default)]
 struct Tree {
@@ -120,9 +134,9 @@ impl RepositoryWatch {
         RepositoryWatch { repositories: roots.iter().flat_map(of).collect(), missing }
     }
 
-    /// Undoes forbidden changes and returns the paths concerned.
-    pub(super) fn settle(&self) -> Vec<PathBuf> {
-        let appeared = self.missing.iter().filter(|path| remove(path)).cloned();
+    /// Undoes forbidden changes and returns them.
+    pub(super) fn settle(&self) -> Vec<Undone> {
+        let appeared = self.missing.iter().filter(|path| remove(path)).cloned().map(Undone::from);
         self.repositories.iter().flat_map(Repository::settle).chain(appeared).collect()
     }
 }
@@ -145,16 +159,17 @@ impl Repository {
         }
     }
 
-    fn settle(&self) -> Vec<PathBuf> {
+    fn settle(&self) -> Vec<Undone> {
         let is_removed = |path: &PathBuf| !self.there.contains(path) && remove(path);
-        let mut undone: Vec<PathBuf> = links(&self.dir).filter(is_removed).collect();
-        undone.extend(self.restore());
-        let is_new = |path: &PathBuf| !self.there.contains(path) && (block(path) || remove(path));
-        undone.extend(not_of_git(&self.dir).filter(is_new));
-        undone.extend(to_do_lists(&self.dir).filter(|list| self.without_new_commands(list)));
-        undone.extend(self.settle_unfinished());
+        let mut undone: Vec<Undone> = links(&self.dir).filter(is_removed).map(Undone::from).collect();
+        undone.extend(self.restore().into_iter().map(Undone::from));
+        let new = not_of_git(&self.dir).filter(|path| !self.there.contains(path));
+        undone.extend(new.filter_map(|path| block(&path).or_else(|| remove(&path).then(|| path.into()))));
+        let lists = to_do_lists(&self.dir).filter(|list| self.without_new_commands(list));
+        undone.extend(lists.map(Undone::from));
+        undone.extend(self.settle_unfinished().into_iter().map(Undone::from));
         undone.extend(protected::trees(&self.dir).flat_map(|tree| self.settle_links(&tree)));
-        undone.extend(strangers(&self.dir).filter(is_removed));
+        undone.extend(strangers(&self.dir).filter(is_removed).map(Undone::from));
         undone.dedup();
         undone
     }
@@ -214,7 +229,7 @@ impl Repository {
 
     /// Keeps git from entering submodules that the command has made, if it would run something in there. `dir` is the
     /// folder with the index of a working tree.
-    fn settle_links(&self, dir: &Path) -> Vec<PathBuf> {
+    fn settle_links(&self, dir: &Path) -> Vec<Undone> {
         let new = Tree::default();
         let before = self.trees.iter().find(|tree| tree.dir == dir).unwrap_or(&new);
         let top = paths::identity(&protected::top_of_tree(dir));
@@ -224,7 +239,7 @@ impl Repository {
         let Some(links) = nested_git::git_links(&self.dir, dir) else {
             let index = dir.join("index");
             let is_changed = before.version != nested_git::index_version(dir);
-            return if is_changed && block(&index) { vec![index] } else { Vec::new() };
+            return is_changed.then(|| block(&index)).flatten().into_iter().collect();
         };
         let modules = if before.has_modules { dir.join("modules") } else { PathBuf::from("/dev/null") };
         // The command may have written both the index and the place of the tree.
@@ -237,13 +252,13 @@ impl Repository {
         if planted.is_empty() {
             return Vec::new();
         }
-        for link in &planted {
-            block(&top.join(link).join(".git"));
-        }
+        let git = |link: &&PathBuf| top.join(link).join(".git");
+        let undone =
+            planted.iter().map(git).map(|path| block(&path).unwrap_or_else(|| path.into())).collect();
         let added: Vec<&PathBuf> =
             planted.iter().filter(|link| !before.links.contains(**link)).copied().collect();
         self.forget(dir, &top, &added);
-        planted.into_iter().map(|link| top.join(link).join(".git")).collect()
+        undone
     }
 
     /// Removes submodules from the index in a folder of the repository, whose working tree is `top`. If git fails to do
@@ -271,11 +286,12 @@ impl Repository {
     }
 }
 
-/// Renames a file or folder so that git does not find it; true if that is done.
-fn block(path: &Path) -> bool {
+/// Renames a file or folder so that git does not find it, if that can be done.
+fn block(path: &Path) -> Option<Undone> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let other = format!("{name}{BLOCKED}{}", ids::id().simple());
-    FileAt::find(path).and_then(|at| at.rename(&other)).is_ok()
+    FileAt::find(path).and_then(|at| at.rename(&other)).ok()?;
+    Some(Undone { path: path.to_owned(), renamed: Some(other) })
 }
 
 /// The file that says which branch is checked out.
@@ -441,7 +457,7 @@ mod tests {
         ];
         for (name, change) in changes {
             change();
-            assert_eq!(watch.settle(), [git.join(name)]);
+            assert_eq!(watch.settle(), [Undone::from(git.join(name))]);
             assert!(head(&git).is_some() && PARTS.iter().all(|part| is_open(&git.join(part))), "{name}");
             assert!(links(&git).next().is_none() && watch.settle().is_empty(), "{name}");
         }

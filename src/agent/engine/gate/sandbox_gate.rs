@@ -173,7 +173,7 @@ mod tests {
 
     fn words(path: &Path) -> String {
         let path = Some(path.display().to_string());
-        let denial = SandboxDenial { rule: SandboxRule::Outside, path, unasked: false };
+        let denial = SandboxDenial { rule: SandboxRule::Outside, path, unasked: false, renamed: None };
         let judgement = Judgement::default();
         judge(judgement, Some(&denial)).suggested_rules.concat()
     }
