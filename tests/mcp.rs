@@ -281,6 +281,15 @@ async fn a_server_gets_no_keys_but_what_it_is_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_in_the_description_of_a_tool_is_masked() {
+    let config = server::config("demo", "leaky", "");
+    let (ended, requests) = printed(&config, vec![says("Finished.")], &[]).await;
+    assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
+    let tools = requests[0]["tools"].to_string();
+    assert!(tools.contains("Give it ") && !tools.contains("sk-of-the-user"), "{tools}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn lists_and_flags_say_which_tools_are_offered() {
     let config = server::config("demo", "usual", "allow_tools = [\"e*\", \"steps\"]\ndeny_tools = [\"env\"]");
     let offered = |requests: &[Value]| -> Vec<String> {

@@ -42,7 +42,7 @@ pub(crate) trait Exchange {
 
     /// The request with these messages, without a key. Built last, so that settings that changed in the
     /// meantime apply.
-    fn request(&self, messages: Vec<Arc<Message>>) -> ModelRequest;
+    fn request(&mut self, messages: Vec<Arc<Message>>) -> ModelRequest;
 
     /// Handles the next event of the answer.
     fn receive(&mut self, event: StreamEvent);

@@ -421,15 +421,17 @@ impl Engine {
     /// A request of the conversation. What precedes `messages` is the same in each, so that the provider's cache
     /// can be used.
     pub(crate) fn request(
-        &self,
+        &mut self,
         model: &Arc<Model>,
         messages: Vec<Arc<Message>>,
         thinking: ThinkingLevel,
     ) -> ModelRequest {
+        let mut tools = self.config.tools.specs();
+        tools.iter_mut().for_each(|tool| self.config.behavior.masking.description(tool));
         let config = &self.config;
         ModelRequest {
             system: self.system(),
-            tools: config.tools.specs().into(),
+            tools: tools.into(),
             thinking,
             temperature: config.behavior.temperature,
             session_id: self.conversation_id(),

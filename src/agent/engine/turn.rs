@@ -126,11 +126,11 @@ impl Exchange for Request<'_, '_, '_> {
         (messages, Some(config.behavior.hooks.clone()))
     }
 
-    fn request(&self, messages: Vec<Arc<Message>>) -> ModelRequest {
+    fn request(&mut self, messages: Vec<Arc<Message>>) -> ModelRequest {
         let engine = &self.turn.run.engine;
         let (context, model) = (engine.config.session.context().messages, &self.attempt.model);
         let thinking = refused_parts::level(engine.thinking(), &context, model, self.turn.refused());
-        engine.request(model, messages, thinking)
+        self.turn.run.engine.request(model, messages, thinking)
     }
 
     fn receive(&mut self, event: StreamEvent) {

@@ -12,7 +12,7 @@ use tau_protocol::placeholder;
 use tau_tools::sandbox::SandboxDenial;
 use tau_tools::secret_cuts::SecretFinder;
 use tau_tools::user_error::UserError;
-use tau_tools::{ChangeFacts, Content, Details, FileDiff, ToolKind, ToolOutput};
+use tau_tools::{ChangeFacts, Content, Details, FileDiff, ToolKind, ToolOutput, ToolSpec, toolbox};
 
 /// The secrets of an agent, and output of commands that is held back until it is unambiguous.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +59,23 @@ impl Masking {
     pub(crate) fn text(&mut self, text: &mut String) {
         if let Some(masked) = self.vault.mask(text) {
             *text = masked;
+        }
+    }
+
+    /// Masks the description of a tool. Those of tau's own have no secrets.
+    pub(crate) fn description(&mut self, tool: &mut ToolSpec) {
+        if !toolbox::TABLE.iter().any(|row| row.name == tool.name) {
+            self.text(&mut tool.description);
+            self.texts(&mut tool.parameters);
+        }
+    }
+
+    fn texts(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.text(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.texts(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|value| self.texts(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 

@@ -124,7 +124,7 @@ impl Exchange for SummaryRequest<'_> {
         (vec![self.prompt.clone()], None)
     }
 
-    fn request(&self, messages: Vec<Arc<Message>>) -> ModelRequest {
+    fn request(&mut self, messages: Vec<Arc<Message>>) -> ModelRequest {
         ModelRequest {
             system: SUMMARY_SYSTEM_PROMPT.into(),
             thinking: self.model.nearest(ThinkingLevel::Off),
