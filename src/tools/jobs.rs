@@ -288,16 +288,17 @@ impl Jobs {
     }
 
     /// The rows of all jobs, without what their processes use.
-    pub fn rows(&self) -> Vec<JobRow> {
-        self.all().iter().map(|job| job.row(TreeUsage::default())).collect()
+    pub fn rows(&self, secrets: &SecretFinder) -> Vec<JobRow> {
+        self.all().iter().map(|job| job.row(TreeUsage::default(), secrets)).collect()
     }
 
     /// The rows of all jobs. Looks at all processes of the machine, hence on another thread.
-    pub async fn measured_rows(&self) -> Vec<JobRow> {
+    pub async fn measured_rows(&self, secrets: SecretFinder) -> Vec<JobRow> {
         let jobs = self.all();
         let rows = spawn_blocking(move || {
             let row = |job: &Arc<Job>| {
-                job.row(if job.has_ended() { TreeUsage::default() } else { job.watched.usage() })
+                let usage = if job.has_ended() { TreeUsage::default() } else { job.watched.usage() };
+                job.row(usage, &secrets)
             };
             jobs.iter().map(row).collect()
         });
@@ -364,11 +365,10 @@ impl Job {
         tokio::time::timeout(command::STOP_LIMIT, self.ended()).await.is_ok()
     }
 
-    fn row(&self, usage: TreeUsage) -> JobRow {
+    fn row(&self, usage: TreeUsage, secrets: &SecretFinder) -> JobRow {
         let end = self.end.borrow().clone();
         let tail = self.watched.tail(LAST);
         let plain = line_output::plain(&tail.text);
-        let last = plain.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
         let stopped = self.stopped.lock().clone();
         JobRow {
             id: self.id,
@@ -383,7 +383,7 @@ impl Job {
             cpu_ms: u64::try_from(usage.cpu.as_millis()).unwrap_or(u64::MAX),
             memory: usage.memory,
             lines: tail.total_lines,
-            last_line: last.chars().take(MAX_LINE).collect(),
+            last_line: last_line(&plain, secrets),
             file: self.watched.file(),
         }
     }
@@ -451,10 +451,17 @@ impl Job {
         }
     }
 
+    /// The first line of its command, marked if there are more.
+    fn first_line(&self, secrets: &SecretFinder) -> String {
+        let command = self.command.trim();
+        let first = beginning(command.lines().next().unwrap_or_default(), secrets);
+        if first.len() < command.len() { format!("{first} …") } else { first.to_owned() }
+    }
+
     /// The report of its end to the model, with the end of the output that it has not seen.
     pub fn report(&self, secrets: &SecretFinder) -> String {
         let mut text =
-            format!("job {} has ended: {}\ncommand: {}", self.id, self.status(), first_line(&self.command));
+            format!("job {} has ended: {}\ncommand: {}", self.id, self.status(), self.first_line(secrets));
         for remark in self.remarks() {
             text.push_str(&format!("\n{remark}"));
         }
@@ -520,13 +527,22 @@ fn as_processes(usage: &TreeUsage) -> Vec<JobProcess> {
     usage.processes.iter().map(process).collect()
 }
 
-/// The first line of a command, marked if there are more.
-fn first_line(command: &str) -> String {
-    let mut lines = command.trim().lines();
-    let first = lines.next().unwrap_or_default();
-    let short: String = first.chars().take(MAX_LINE).collect();
-    let is_cut = lines.next().is_some() || short.len() < first.len();
-    if is_cut { format!("{short} …") } else { short }
+/// The beginning of a line, which ends beside a secret and not within it.
+fn beginning<'a>(line: &'a str, secrets: &SecretFinder) -> &'a str {
+    let end = line.char_indices().nth(MAX_LINE).map_or(line.len(), |(at, _)| at);
+    line.get(..secrets.end(line, end)).unwrap_or_default()
+}
+
+/// The last line of the end of an output. Of a line that is longer than this, the first half is left out: a secret
+/// may have lost its beginning there.
+fn last_line(output: &str, secrets: &SecretFinder) -> String {
+    let start = output.len().saturating_sub(LAST / 2);
+    let last = output.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    let shown = match output.get(secrets.start(output, output.ceil_char_boundary(start))..) {
+        Some(rest) if last.len() > LAST / 2 => rest.trim(),
+        _ => last,
+    };
+    beginning(shown, secrets).to_owned()
 }
 
 /// The jobs that can be named, as the end of a sentence.

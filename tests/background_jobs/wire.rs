@@ -120,3 +120,30 @@ async fn jobs_end_with_their_client_and_are_named() {
     assert!(told.contains(&format!("of job 1: sleep {nap}")), "{told}");
     assert_eq!(alive(&nap), []);
 }
+
+/// Nothing recognises a part of a secret.
+#[tokio::test]
+async fn a_last_line_and_a_name_of_a_process_show_no_part_of_a_secret() {
+    let secret = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
+    let nap = rare_sleep(347);
+    // Where the line is cut for lists, and where the part of the output begins in which it is looked for.
+    for (before, after) in [(180, 100), (0, 4 * 1024 - 20)] {
+        let (before, after) = (".".repeat(before), ".".repeat(after));
+        let command = format!("cat line; sh -c 'sleep {nap}; true' {} $(cut -d' ' -f2 line)", "x".repeat(25));
+        let home = Home::new(vec![bash(&command), says("it runs")]).await;
+        std::fs::write(home.dir.path().join("work/line"), format!("{before} {secret} {after}\n")).unwrap();
+        let mut client = Client::start(&home);
+        client.send(json!({ "id": "1", "type": "prompt", "message": "go" })).await;
+        client.record("output", |record| record["type"] == "tool_execution_update").await;
+        client.ask(json!({ "id": "2", "type": "move_to_background" })).await;
+        let listed = client.ask(json!({ "id": "3", "type": "get_jobs" })).await;
+        let job = &listed["data"]["jobs"][0];
+        let (line, names) = (job["lastLine"].as_str().unwrap(), job["processes"].to_string());
+        let shown = format!("{line} {names}");
+        assert!(line.contains("...") && names.contains("sleep"), "{shown}");
+        assert!(!["ghp_", "A1b2", "5p6Q7r8"].iter().any(|part| shown.contains(part)), "{shown}");
+        drop(client.child.stdin.take());
+        assert!(client.child.wait().in_time("its end").await.unwrap().success());
+        gone(&nap).await;
+    }
+}

@@ -55,7 +55,7 @@ pub(crate) fn report(engine: &mut Engine, news: JobNews) {
 
 /// Reports all jobs.
 fn tell(engine: &mut Engine) {
-    let rows = engine.jobs.jobs.rows();
+    let rows = engine.jobs.jobs.rows(&engine.config.behavior.masking.finder());
     let jobs = masked(engine, rows);
     engine.emit(ShellEvent::JobsChanged { jobs });
 }
@@ -74,7 +74,8 @@ fn masked(engine: &mut Engine, mut rows: Vec<JobRow>) -> Vec<JobRow> {
 /// Answers a query of all jobs, later.
 pub(crate) fn query(engine: &mut Engine, ticket: u64) {
     let jobs = engine.jobs.jobs.clone();
-    let work = async move { Some(JobNews::Rows { ticket, rows: jobs.measured_rows().await }) };
+    let secrets = engine.config.behavior.masking.finder();
+    let work = async move { Some(JobNews::Rows { ticket, rows: jobs.measured_rows(secrets).await }) };
     engine.jobs.work.push(work.boxed());
 }
 

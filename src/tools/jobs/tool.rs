@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Job, JobLink, MoveReason, known};
+use crate::secret_cuts::SecretFinder;
 use crate::{
     Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, command_result,
     encoding, line_output,
@@ -81,7 +82,9 @@ impl Tool for JobsTool {
         let Some(id) = args.job else {
             return match args.wait.is_some() || until.is_some() || args.stop == Some(true) {
                 true => Err(refused("name a `job`".to_owned())),
-                false => Ok(Prepared::new(Access::default(), async move |_| Ok(list(&link)))),
+                false => Ok(Prepared::new(Access::default(), async move |_| {
+                    Ok(list(&link, &context.limits.secrets))
+                })),
             };
         };
         let job = link.jobs.get(id);
@@ -104,14 +107,14 @@ impl Tool for JobsTool {
 }
 
 /// The list for the model. It knows of every end then.
-fn list(link: &JobLink) -> ToolOutput {
+fn list(link: &JobLink, secrets: &SecretFinder) -> ToolOutput {
     let jobs = link.jobs.all();
     if jobs.is_empty() {
         return ToolOutput::new("no jobs", Details::None);
     }
     let line = |job: &Arc<Job>| {
         job.mark_told();
-        format!("job {}: {}: {}", job.id, super::first_line(&job.command), job.status())
+        format!("job {}: {}: {}", job.id, job.first_line(secrets), job.status())
     };
     let text = jobs.iter().map(line).collect::<Vec<_>>().join("\n");
     ToolOutput::new(text.clone(), Details::Text { text })

@@ -22,6 +22,9 @@ const KILL_LIMIT: Duration = Duration::from_millis(800);
 /// The pause between two checks.
 pub(super) const PAUSE: Duration = Duration::from_millis(15);
 
+/// The maximum length of a command line that is shown, in characters.
+const MAX_NAME: usize = 60;
+
 /// All processes of one command. Dropping it while armed kills them at once.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessTree {
@@ -204,6 +207,12 @@ pub(super) fn name(pid: i32) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let line = String::from_utf8_lossy(&line).replace('\0', " ");
     let line: String = line.trim().chars().filter(|character| !character.is_control()).collect();
-    let short: String = line.chars().take(60).collect();
-    if short.len() < line.len() { format!("{short}…") } else { short }
+    match line.char_indices().nth(MAX_NAME) {
+        Some((end, _)) => {
+            let short = line.get(..end).unwrap_or_default();
+            // It may contain a secret, of which nothing would recognise a part.
+            format!("{}…", short.rsplit_once(' ').map_or(short, |(words, _)| words))
+        }
+        None => line,
+    }
 }
