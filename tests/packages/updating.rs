@@ -208,6 +208,14 @@ fn where_tau_cannot_replace_itself_it_says_what_can() {
     let (code, text) = tau(&["update"]);
     assert_eq!(code, Some(3), "{text}");
     assert!(text.contains("tau does not know how to replace itself here"), "{text}");
+    let mut command = with_home(Command::new(env!("CARGO_BIN_EXE_tau")), home.path());
+    command.args(["update", "--check"]).env("TAU_RELEASE_URL", "ftp://h.example");
+    let (code, text) = (command.output_in_minutes().status.code(), said(&command.output_in_minutes()));
+    assert_eq!(code, Some(3), "{text}");
+    assert!(
+        text.contains("`ftp://h.example` is not a URL of a server; write http://HOST or https://"),
+        "{text}"
+    );
     let (code, text) = tau(&["uninstall"]);
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("remove this file") && Path::new(env!("CARGO_BIN_EXE_tau")).exists(), "{text}");

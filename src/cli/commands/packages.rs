@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use crate::args::CliArgs;
 use crate::args::packages::{AddArgs, RemoveArgs};
 use crate::compose;
-use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::environment::Environment;
 use crate::packages::fetch::{self, Staged};
 use crate::packages::source::{Source, without_secrets};
 use crate::packages::summary;
@@ -25,7 +24,7 @@ struct Wanted {
 
 /// Runs `tau add`; returns the program's end.
 pub(crate) fn add(args: &AddArgs) -> Result<Exit, Refusal> {
-    let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
+    let environment = Environment::of_command()?;
     let packages = Packages::new(&environment.paths);
     let records = packages.records().map_err(|error| unreadable(&packages, &error))?;
     let wanted: Vec<Wanted> = if args.update {
@@ -160,7 +159,7 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Refusal {
 
 /// Runs `tau remove`; returns the program's end.
 pub(crate) fn remove(args: &RemoveArgs) -> Result<Exit, Refusal> {
-    let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
+    let environment = Environment::of_command()?;
     let packages = Packages::new(&environment.paths);
     let records = packages.records().map_err(|error| unreadable(&packages, &error))?;
     // All or none.

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::args::CliArgs;
 use crate::args::update::UpdateArgs;
-use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::environment::Environment;
 use crate::process::confirmation::confirmed;
 use crate::process::exit::{Exit, Refusal, say};
 use crate::process::plain;
@@ -28,7 +27,7 @@ pub fn run(args: &UpdateArgs) -> Exit {
 }
 
 fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
-    let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
+    let environment = Environment::of_command()?;
     let origin = Origin::here();
     let folder = match &origin {
         Origin::Script(folder) => Some(folder),

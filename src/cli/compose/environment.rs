@@ -66,6 +66,13 @@ impl Environment {
         Self::load(args, on_bad_config, None).map(|(environment, _)| environment)
     }
 
+    /// Like [`Environment::read`], for a command of the shell; tells of what is wrong.
+    pub(crate) fn of_command() -> Result<Self, Refusal> {
+        let environment = Self::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
+        environment.notices.iter().for_each(|notice| warn(notice));
+        Ok(environment)
+    }
+
     /// Like [`Environment::read`], plus the settings of the folder `cwd`, if it is trusted.
     pub(crate) fn read_in(
         args: &CliArgs,
