@@ -30,6 +30,20 @@ fn written(fork: Option<Session>, dir: &Path) -> Vec<Value> {
 }
 
 #[test]
+fn a_fork_of_a_helpers_session_has_its_part_and_is_no_helper() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::begin_helper(Some(dir.path()), dir.path(), None, "explore");
+    for part in ["explore", "explore"] {
+        let to = tempfile::tempdir().unwrap();
+        let lines = written(session.fork(Some(to.path()), ForkRange::All), to.path());
+        assert_eq!((&lines[0]["helperPart"], &lines[0]["helper"]), (&json!(part), &Value::Null));
+        // And a fork of that.
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        session = Session::from_lines(&text).unwrap();
+    }
+}
+
+#[test]
 fn forks_keep_every_field_and_write_labels_again() {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("s.jsonl");

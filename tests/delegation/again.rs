@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{Asked, Home, bash, delegate};
 use crate::support::processes::{alive, kill, rare_sleep};
 use crate::support::program::{Ended, calls_all, run, says_using};
+use crate::support::server::{Act, answer};
 use crate::time_limit::{InTime, SOON};
 
 const FINDER: &str = "---\nname: finder\ndescription: Finds.\ntools: Read, Bash\n---\nFind it.\n";
@@ -117,6 +118,92 @@ async fn whoever_waits_for_a_helper_learns_how_it_ended() {
         }
         let _ = std::fs::remove_file(home.work().join("go"));
     }
+}
+
+#[tokio::test]
+async fn the_end_of_a_helper_is_known_later() {
+    let home = Home::new(|asked| match (asked.is_helper(), asked.task().as_str(), asked.results().len()) {
+        (false, _, 0) => {
+            let all = ["works", "fails"].map(|task| delegate(json!({ "task": task, "kind": "explore" })));
+            calls_all(&all, 10)
+        }
+        (true, "fails", _) => Act::Send(answer("400 Bad Request", "", b"no such thing")),
+        _ => says_using("done", 10),
+    })
+    .await;
+    assert_eq!(home.print(&["go"]).await.code, 0);
+    let helpers = home.sessions().into_iter().filter(|(header, _)| header["helper"].is_string());
+    let helpers: Vec<_> = helpers.collect();
+    assert_eq!(helpers.len(), 2);
+    for (header, text) in helpers {
+        let ended = home.command(&["wait", header["id"].as_str().unwrap()]).await;
+        let expected = match text.contains("fails") {
+            true => (1, "the run has failed: "),
+            false => (0, ""),
+        };
+        assert_eq!((ended.code, ended.err.contains(expected.1)), (expected.0, true), "{}", ended.err);
+        assert!(expected.0 == 1 || ended.err.is_empty(), "{}", ended.err);
+    }
+}
+
+#[tokio::test]
+async fn the_depth_of_a_helper_that_is_opened_again_is_that_of_its_session() {
+    let home = Home::new(|asked| match (asked.is_helper(), asked.last().as_str()) {
+        (false, "go") => calls_all(&[delegate(json!({ "task": "outer" }))], 10),
+        (true, "outer" | "again") => calls_all(&[delegate(json!({ "task": "inner" }))], 10),
+        _ => says_using("done", 10),
+    })
+    .await;
+    assert_eq!(home.print(&["go"]).await.code, 0);
+    let before = home.sessions().len();
+    assert_eq!(before, 3);
+    let (mut outer, mut inner) = (String::new(), String::new());
+    for (header, text) in home.sessions().into_iter().filter(|(header, _)| header["helper"].is_string()) {
+        let place = if text.contains("\"delegate\"") { &mut outer } else { &mut inner };
+        header["id"].as_str().unwrap().clone_into(place);
+    }
+    let again = async |id: &str| home.command(&["-p", "--tools", TOOLS, "--session", id, "again"]).await;
+    let ended = again(&inner).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let last = home.asked().pop().unwrap();
+    assert!(!last.tools().contains(&"delegate".to_owned()), "{:?}", last.tools());
+    assert!(last.last().starts_with("unknown tool \"delegate\""), "{}", last.last());
+    assert_eq!(home.sessions().len(), before, "the helper of a helper has had one");
+    // The outer one may have helpers, and those none.
+    assert_eq!(again(&outer).await.code, 0);
+    assert_eq!(home.sessions().len(), before + 1);
+    assert!(
+        !home
+            .asked()
+            .iter()
+            .rfind(|asked| asked.task() == "inner")
+            .unwrap()
+            .tools()
+            .contains(&"delegate".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn a_copy_of_a_helpers_session_keeps_its_part() {
+    let home = Home::new(|asked| match (asked.is_helper(), asked.last().as_str()) {
+        (false, "go") => calls_all(&[delegate(json!({ "task": "look", "kind": "explore" }))], 10),
+        _ => says_using("done", 10),
+    })
+    .await;
+    assert_eq!(home.print(&["go"]).await.code, 0);
+    let before = home.of_helpers().pop().unwrap();
+    let (id, known) = (home.helper("explore"), home.sessions().len());
+    let ended = home.command(&["-p", "--tools", TOOLS, "--fork", &id, "more"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert_eq!(home.sessions().len(), known + 1);
+    let last = home.asked().pop().unwrap();
+    assert_eq!(last.last(), "more");
+    assert_eq!((last.tools(), last.system()), (before.tools(), before.system()));
+    // It is a session like others, and its cost is not counted with that of the helper.
+    let copy = home.sessions().into_iter().find(|(header, _)| header["helperPart"] == "explore").unwrap().0;
+    assert!(copy["helper"].is_null(), "{copy}");
+    let listed = home.command(&["sessions", "--json"]).await;
+    assert!(listed.out.contains(copy["id"].as_str().unwrap()), "{}", listed.out);
 }
 
 /// The record of a helper at work.

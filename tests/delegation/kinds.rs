@@ -88,6 +88,39 @@ async fn files_of_trusted_projects_are_kinds() {
 }
 
 #[tokio::test]
+async fn modes_and_turns_of_other_agents_only_restrict() {
+    let home = Home::new(|asked| match (asked.is_helper(), asked.task().as_str()) {
+        (false, _) if asked.results().is_empty() => {
+            let kinds = ["planner", "free", "short"];
+            let order = |kind: &&str| delegate(json!({ "task": format!("as {kind}"), "kind": kind }));
+            calls_all(&kinds.iter().map(order).collect::<Vec<_>>(), 10)
+        }
+        (true, "as short") => calls_all(&[("read", json!({ "path": "." }))], 10),
+        _ => says_using("done", 10),
+    })
+    .await;
+    for (name, field) in [
+        ("planner", "permissionMode: plan"),
+        ("free", "permissionMode: bypassPermissions"),
+        ("short", "maxTurns: 2"),
+    ] {
+        let text = format!("---\nname: {name}\ndescription: Is {name}.\n{field}\n---\nBe {name}.\n");
+        crate::support::write(&home.config().join(format!("agents/{name}.md")), &text);
+    }
+    let ended = home.print(&["go"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let of =
+        |task: &str| home.of_helpers().into_iter().filter(|asked| asked.task() == task).collect::<Vec<_>>();
+    let missing = ["edit", "write", "bash"];
+    assert!(of("as planner")[0].tools().iter().all(|tool| !missing.contains(&tool.as_str())));
+    assert!(of("as free")[0].tools().contains(&"bash".to_owned()));
+    assert_eq!(of("as short").len(), 2);
+    let mut list = home.program();
+    let listed = run(list.args(["extensions"]), None).await.out;
+    assert!(listed.contains("permissionMode bypassPermissions is not used"), "{listed}");
+}
+
+#[tokio::test]
 async fn events_of_helpers_are_sent_to_those_who_want_them() {
     let choose = |asked: &Asked| match (asked.is_helper(), asked.task().as_str(), asked.results().len()) {
         (false, _, 0) => calls_all(&[delegate(json!({ "task": "outer" }))], 10),

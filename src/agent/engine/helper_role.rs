@@ -14,6 +14,9 @@ use crate::permissions::Permissions;
 use tau_protocol::approval::PermissionMode;
 use tau_tools::Toolbox;
 
+/// The largest number of agents above a helper.
+pub(crate) const MAX_DEPTH: u32 = 2;
+
 /// The place of a helper in the tree of agents.
 #[derive(Clone, Debug)]
 pub struct HelperRole {

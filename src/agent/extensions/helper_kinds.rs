@@ -39,6 +39,8 @@ const TOOLS: [(&str, &str); 12] = [
 ];
 /// The tools that change files.
 const CHANGING: [&str; 2] = ["edit", "write"];
+/// The tools that one does not have that only reads. Without a shell, nothing but the others changes files.
+const READ_ONLY: [&str; 3] = ["edit", "write", "bash"];
 
 /// A kind of helper.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +58,8 @@ pub struct HelperKind {
     pub model: Option<String>,
     /// Whether a cheap model of the same provider is enough.
     pub cheap: bool,
+    /// The most turns of a run.
+    pub turns: Option<u32>,
 }
 
 /// A kind in a file.
@@ -198,6 +202,21 @@ fn markdown(text: &str, found: &mut FoundKind) -> Result<Purpose, UserError> {
     if let Some(FieldValue::Map(map)) = front.get("permission") {
         switches(kind, map, "deny");
     }
+    for field in ["maxTurns", "steps", "maxSteps"] {
+        match front.text(field).map(str::parse) {
+            Some(Ok(turns)) if turns > 0 => kind.turns = Some(turns),
+            Some(_) => problems.push(format!("{field} is not a number above 0, so it limits nothing")),
+            None => {}
+        }
+    }
+    match front.text("permissionMode") {
+        Some("plan") => kind.without.extend(READ_ONLY.map(str::to_owned)),
+        // A helper has the mode of its parent, which may be stricter or not.
+        Some(mode) if mode != "default" => problems.push(format!(
+            "permissionMode {mode} is not used: the mode of its parent counts; only plan takes tools away"
+        )),
+        _ => {}
+    }
     found.problems.extend(problems);
     Ok(Purpose::Helper)
 }
@@ -221,8 +240,7 @@ fn toml(text: &str, found: &mut FoundKind) -> Result<Purpose, UserError> {
     kind.prompt = agent.developer_instructions.unwrap_or_default();
     model(kind, agent.model.as_deref());
     if agent.sandbox_mode.as_deref() == Some("read-only") {
-        // Without a shell, nothing but these changes files.
-        kind.without = CHANGING.iter().chain(&["bash"]).map(|name| (*name).to_owned()).collect();
+        kind.without = READ_ONLY.map(str::to_owned).to_vec();
     }
     Ok(Purpose::Helper)
 }

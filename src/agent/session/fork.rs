@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::entry::{Body, Entry, now};
+use super::header::Beginning;
 use super::tree::Tree;
 use super::{Session, SessionError, read};
 use crate::secrets::redact::Redactor;
@@ -87,7 +88,9 @@ impl Session {
             }
         };
         let source = self.info.file.as_deref().filter(|file| file.exists());
-        let mut fork = Session::fresh(dir, &self.info.cwd, None, source);
+        let kind = self.helper_kind();
+        let beginning = Beginning { parent: source, helper_part: kind.as_deref(), ..Beginning::default() };
+        let mut fork = Session::new(dir, &self.info.cwd, None, beginning);
         fork.info.resumed = true;
         let lines = self.lines();
         let mut parent: Option<Arc<str>> = None;

@@ -46,6 +46,8 @@ struct NewHeader<'a> {
     parent_source: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     helper: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    helper_part: Option<&'a str>,
 }
 
 /// How a session begins.
@@ -59,6 +61,8 @@ pub(super) struct Beginning<'a> {
     pub(super) printed: bool,
     /// The kind of helper whose session it is; `parent` asked for it.
     pub(super) helper: Option<&'a str>,
+    /// The kind of helper whose part it has, as it continues that helper's session.
+    pub(super) helper_part: Option<&'a str>,
 }
 
 /// The inode of a directory, which survives a rename.
@@ -81,6 +85,7 @@ pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, beginning: Beginning<'
         parent_session: parent.as_deref(),
         parent_source: beginning.source.is_foreign().then(|| beginning.source.name()),
         helper: beginning.helper,
+        helper_part: beginning.helper_part,
     };
     // Strings and numbers always become JSON.
     serde_json::to_string(&header).unwrap_or_default()
@@ -123,6 +128,8 @@ pub(crate) struct Header {
     pub printed: bool,
     /// The kind of helper whose session it is.
     pub helper: Option<String>,
+    /// The kind of helper whose session it continues.
+    pub helper_part: Option<String>,
     /// The session that it continues, or that asked for the helper.
     pub parent_session: Option<PathBuf>,
     /// The program that wrote that session, if it is another one than tau.
@@ -165,6 +172,11 @@ impl Header {
             header.id = hexadecimal(digest(&SHA256, header.id.as_bytes()));
         }
         Some(header)
+    }
+
+    /// The kind of helper that has written this session, or the one that it continues.
+    pub fn kind(&self) -> Option<&str> {
+        self.helper.as_deref().or(self.helper_part.as_deref())
     }
 
     /// How the file must be read.

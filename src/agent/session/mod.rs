@@ -39,6 +39,7 @@ pub(crate) mod usage;
 mod words;
 
 use serde_json::{Value, json};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -54,11 +55,15 @@ use header::Beginning;
 pub use header::is_session_id;
 pub use lock::Owner;
 use tau_tools::paths::reason;
+use tau_tools::regular_files::open_regular;
 use tree::Tree;
 pub use unread::UnreadPart;
 
 /// The beginning of the notice that a session could not be saved.
 pub const CANNOT_SAVE: &str = "cannot save the session";
+
+/// The maximum number of sessions above one of a helper, with those that continue another.
+const MAX_ANCESTORS: usize = 64;
 
 /// The reason a session could not be opened or written.
 #[derive(Debug, thiserror::Error)]
@@ -121,9 +126,24 @@ impl Session {
         Self::new(dir, cwd, None, beginning)
     }
 
-    /// The kind of helper whose session it is.
+    /// The kind of helper whose session it is, or continues.
     pub(crate) fn helper_kind(&self) -> Option<String> {
-        header::Header::parse(self.header.as_bytes())?.helper
+        header::Header::parse(self.header.as_bytes())?.kind().map(str::to_owned)
+    }
+
+    /// The number of sessions above that of the helper; `None` if one of them cannot be read any more.
+    pub(crate) fn helper_depth(&self) -> Option<u32> {
+        let Some(mut header) = header::Header::parse(self.header.as_bytes()) else { return Some(0) };
+        let mut depth = 0;
+        for _ in 0..MAX_ANCESTORS {
+            depth += u32::from(header.helper.is_some());
+            if header.kind().is_none() {
+                return Some(depth);
+            }
+            let file = open_regular(&header.parent_session?).ok()?;
+            header = read::header_line(&mut BufReader::new(file)).ok()??.0;
+        }
+        None
     }
 
     /// Marks it as continued on the screen: lists show it, even if it was begun by a run whose answers are

@@ -97,7 +97,8 @@ impl Session {
         let not_a_session = || SessionError::NotASession(path.to_owned());
         let header = read::header(&mut bytes.as_slice()).map_err(failed)?.ok_or_else(not_a_session)?;
         let cwd = cwd.unwrap_or(&header.cwd);
-        let beginning = Beginning { parent: Some(path), source, ..Beginning::default() };
+        let (parent, helper_part) = (Some(path), header.kind());
+        let beginning = Beginning { parent, source, helper_part, ..Beginning::default() };
         let mut session = Self::new(dir, cwd, None, beginning);
         if header.form() == Form::Document {
             session.take_all(migrate::import(&bytes));

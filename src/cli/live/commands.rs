@@ -167,6 +167,9 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
             if let Some(end) = lock.as_mut().and_then(record::end_in) {
                 return Exit::Command(end);
             }
+            if let Some(end) = named.file.as_deref().and_then(end_of_helper) {
+                return end;
+            }
             if was_at_work {
                 let id = in_use(&named.id);
                 let text = format!("how the run has ended is not known; see its answers: tau logs {id}");
@@ -207,6 +210,21 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// How the last run of a helper has ended, as its session says: nothing else is kept of it.
+fn end_of_helper(file: &Path) -> Option<Exit> {
+    list::row_of(file)?.helper?;
+    let session = Session::open_tail(file, Access::Read, TAIL).ok()?;
+    let page = session.branch_page(PageFrom::Before { position: None }, PageGoal::Next).ok()?;
+    let Message::Assistant(answer) = page.messages.last()?.as_ref() else { return None };
+    if let Some(reason) = &answer.error_message {
+        warn(&format!("the run has failed: {}", plain::line(reason)));
+    }
+    Some(match Exit::from(answer.stop_reason) {
+        Exit::Ok if answer.text().trim().is_empty() => Exit::Model,
+        exit => exit,
+    })
 }
 
 /// Tells the user that a session waits for its provider, if it does.

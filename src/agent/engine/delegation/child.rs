@@ -10,7 +10,7 @@ use crate::engine::base::undo_place::CallUndo;
 use crate::engine::behavior::{Behavior, McpBehavior};
 use crate::engine::config::{AgentConfig, SessionPlace};
 use crate::engine::helper_part::{self, ROLE, name, system};
-use crate::engine::helper_role::{HelperRole, Rights};
+use crate::engine::helper_role::{HelperRole, MAX_DEPTH, Rights};
 use crate::engine::state::Engine;
 use crate::engine::tool_registry::ToolRegistry;
 use crate::extensions::helper_kinds::HelperKind;
@@ -23,19 +23,11 @@ use tau_protocol::run::{OnRepeat, RunLimits};
 use tau_tools::delegate::{self, HelperRequest};
 use tau_tools::{Details, Toolbox, plan};
 
-/// The largest number of agents above a helper.
-pub(super) const MAX_DEPTH: u32 = 2;
-
 /// A helper that can be started.
 pub(super) struct NewHelper {
     pub(super) config: AgentConfig,
     pub(super) first: UserMessage,
     pub(super) meter: Meter,
-}
-
-/// The number of agents above those that this one would start.
-pub(super) fn depth(engine: &Engine) -> u32 {
-    engine.config.helper.as_ref().map_or(0, |role| role.depth) + 1
 }
 
 /// The helper that a call asks for, with this model.
@@ -56,7 +48,7 @@ pub(super) fn new(
     let own_deadline = order.minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60));
     let role = HelperRole {
         stop: request.cancel.clone(),
-        depth: depth(engine),
+        depth: engine.depth() + 1,
         meter: meter.clone(),
         deadline: [own_deadline, engine.deadline()].into_iter().flatten().min(),
         undo: undo(engine, request),
@@ -99,7 +91,7 @@ pub(super) fn new(
         max_retries: parent.max_retries,
         retry_mode: parent.retry_mode,
         limits: RunLimits {
-            turns: parent.limits.turns,
+            turns: [parent.limits.turns, kind.turns].into_iter().flatten().min(),
             dollars: order.dollars,
             tokens: order.tokens,
             time: None,
@@ -114,7 +106,7 @@ pub(super) fn new(
 /// The tools of a helper: at most those of its parent.
 fn tools(engine: &Engine, kind: &HelperKind) -> Toolbox {
     let all = helper_part::tools(&engine.config.tools, kind);
-    let may_delegate = depth(engine) < MAX_DEPTH;
+    let may_delegate = engine.depth() + 1 < MAX_DEPTH;
     let is_for_helpers = |name: &String| {
         name != plan::SUBMIT && name != plan::STEP && (may_delegate || name != delegate::NAME)
     };

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use super::gate;
 use super::helper_part;
 use super::helper_place::{HelperEvent, HelperNews, RunningHelper};
+use super::helper_role::MAX_DEPTH;
 use super::live_helper::LiveHelper;
 use super::state::Engine;
 use crate::extensions::helper_kinds::HelperKind;
@@ -64,7 +65,7 @@ fn refuse(request: HelperRequest, why: String) {
 
 /// Whether another helper may be started.
 fn admit(engine: &Engine, request: &HelperRequest) -> Result<(), UserError> {
-    if child::depth(engine) > child::MAX_DEPTH {
+    if engine.depth() >= MAX_DEPTH {
         return Err("a helper of a helper cannot have helpers; do it yourself".into());
     }
     kind(engine, &request.order.kind)?;

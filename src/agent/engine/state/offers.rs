@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Engine;
 use crate::engine::helper_part;
+use crate::engine::helper_role::MAX_DEPTH;
 use crate::extensions::helper_kinds::HelperKind;
 use crate::extensions::mcp::search;
 use tau_protocol::approval::PermissionMode;
@@ -82,7 +83,19 @@ impl Engine {
 
     fn found_kind(&self) -> Option<(HelperKind, bool)> {
         let name = self.config.session.helper_kind().filter(|_| self.config.helper.is_none())?;
-        Some(helper_part::known(&name, &self.config.behavior.extensions.loaded().kinds))
+        let (mut kind, is_known) = helper_part::known(&name, &self.config.behavior.extensions.loaded().kinds);
+        if self.depth() >= MAX_DEPTH {
+            kind.without.push(delegate::NAME.to_owned());
+        }
+        Some((kind, is_known))
+    }
+
+    /// The number of agents above this one: also of those that asked for the helper whose session is open again.
+    pub(crate) fn depth(&self) -> u32 {
+        match &self.config.helper {
+            Some(role) => role.depth,
+            None => self.config.session.helper_depth().unwrap_or(MAX_DEPTH),
+        }
     }
 
     /// The system prompt, with the part of a helper whose session is open again.
