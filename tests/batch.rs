@@ -156,7 +156,8 @@ fn a_check_is_a_command_like_others() {
 #[test]
 fn a_failure_of_the_provider_leaves_no_result() {
     let home = Home::new("http://127.0.0.1:9/v1");
-    home.tasks(&[task("one", "true"), json!({ "id": "two", "prompt": "x", "directory": "none" })]);
+    fs::create_dir(home.at("other")).unwrap();
+    home.tasks(&[task("one", "true"), json!({ "id": "two", "prompt": "x", "directory": "other" })]);
     let (code, out, err) = home.run(&["--json"]);
     assert_eq!(code, Some(1), "{out}{err}");
     let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -165,10 +166,8 @@ fn a_failure_of_the_provider_leaves_no_result() {
     let report = lines.last().unwrap();
     assert_eq!(report["missing"].as_array().unwrap().len(), 2);
     assert!(!out.contains("-0.0"), "{out}");
-    assert!(report["missing"][1]["reason"].as_str().unwrap().contains("is not a folder"), "{report}");
     // Once the provider is there, running again does them.
     let home = Home { url: answering(Duration::ZERO, "now"), ..home };
-    fs::create_dir(home.at("none")).unwrap();
     let (code, out, err) = home.run(&[]);
     assert_eq!(code, Some(0), "{out}{err}");
     assert_eq!(home.results(), 2);
@@ -369,6 +368,23 @@ fn what_an_engine_does_not_take_is_refused_before_anything_is_written() {
         assert_eq!(code, Some(2), "{args:?}: {err}");
         assert!(err.contains(why), "{args:?}: {err}");
         assert!(!home.at("with blank").exists() && !home.at("with-blank").exists(), "{args:?}");
+    }
+}
+
+#[test]
+fn all_lines_are_checked_before_any_runs() {
+    let home = Home::new("http://127.0.0.1:9/v1");
+    let unknown = json!({ "id": "c", "prompt": "x", "directory": ".", "model": "anthropic/zzz" });
+    for (wrong, why) in [
+        (json!({ "id": "c", "prompt": "x", "directory": "gone" }), "/gone is not a folder"),
+        (unknown, "anthropic/zzz"),
+    ] {
+        home.tasks(&[task("a", "true"), task("b", "true"), wrong]);
+        // A server of one's own may have any model.
+        let (code, out, err) = texts(&home.batch(&[]).env_remove("TAU_BASE_URL").output_in_time());
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+        assert!(err.contains("tasks.jsonl:3: ") && err.contains(why), "{err}");
+        assert!(!home.at("tasks.results").exists(), "{why}");
     }
 }
 

@@ -53,15 +53,17 @@ pub fn run(args: &BatchArgs) -> Result<Exit, Refusal> {
         return Ok(told(&Report::new(&chosen, results, reasons, &spent), args.json));
     }
     check_engine(args, &path)?;
-    let folder = BatchFolder::make(&path)?;
-    let mut results = folder.results(&chosen)?;
-    if args.again {
-        let failed: Vec<String> =
-            results.values().filter(|result| !result.passed).map(|result| result.id.clone()).collect();
-        folder.forget(&failed)?;
-        results.retain(|id, _| !failed.contains(id));
-    }
+    let mut results = BatchFolder::at(&path).results(&chosen)?;
+    let is_again = |result: &&TaskResult| args.again && !result.passed;
+    let again: Vec<String> = results.values().filter(is_again).map(|result| result.id.clone()).collect();
+    results.retain(|id, _| !again.contains(id));
     let missing: Vec<&BatchTask> = chosen.iter().filter(|task| !results.contains_key(&task.id)).collect();
+    // An engine's machines have other folders and keys.
+    if args.on.is_none() && !args.part {
+        tasks.check_here(&missing)?;
+    }
+    let folder = BatchFolder::make(&path)?;
+    folder.forget(&again)?;
     if args.on.is_some() && missing.is_empty() {
         return Ok(say("every task has a result\n"));
     }

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::args::CliArgs;
+use crate::compose::Setup;
+use crate::headless::json;
 use crate::process::exit::Refusal;
 use tau_agent::settings::private_files::read_capped;
 use tau_agent::settings::toml_errors::explain;
@@ -29,6 +31,9 @@ pub(crate) struct BatchTask {
     /// A hash of the rest.
     #[serde(skip)]
     pub hash: String,
+    /// The number of its line.
+    #[serde(skip)]
+    pub line: usize,
     pub prompt: String,
     /// The folder to work in, from the folder of the file.
     #[serde(with = "tau_tools::path_text", default, skip_serializing_if = "Option::is_none")]
@@ -83,6 +88,27 @@ impl TaskList {
         let is_path = !place.contains("://") && (place.starts_with('.') || !place.contains(':'));
         let path = is_path.then(|| self.base.join(&place));
         Some(path.as_deref().and_then(Path::to_str).map_or(place, str::to_owned))
+    }
+
+    /// Refuses the first of these tasks that cannot run on this machine: it has no folder, or names an unknown model.
+    pub fn check_here(&self, tasks: &[&BatchTask]) -> Result<(), Refusal> {
+        let mut models = HashSet::new();
+        for task in tasks {
+            let wrong = |why: String| Refusal::usage(format!("{}:{}: {why}", self.file.display(), task.line));
+            let directory = self.directory(task);
+            if let Some(missing) = directory.as_ref().filter(|directory| !directory.is_dir()) {
+                return Err(wrong(format!("directory: {} is not a folder", missing.display())));
+            }
+            let Some(model) = &task.model else { continue };
+            let place = directory.unwrap_or_else(|| self.base.clone());
+            if !models.insert((model, place.clone())) {
+                continue;
+            }
+            let args = CliArgs::read(["tau".to_owned(), option("model", model)])
+                .map_err(|error| wrong(error.to_string()))?;
+            Setup::read_at(args, json::PROFILE, &place).map_err(|refusal| wrong(refusal.text))?;
+        }
+        Ok(())
     }
 
     /// The task with this id.
@@ -194,7 +220,7 @@ pub(crate) fn read(file: &Path) -> Result<TaskList, Refusal> {
         if let Some(fault) = task.fault() {
             return Err(wrong(fault));
         }
-        task.hash = task.hashed();
+        (task.hash, task.line) = (task.hashed(), number);
         if task.id.is_empty() {
             task.id.clone_from(&task.hash);
         }
