@@ -205,6 +205,32 @@ async fn what_is_only_staged_is_kept_and_staged_again() {
 }
 
 #[tokio::test]
+async fn a_staged_version_that_is_not_merged_is_kept() {
+    let home = Home::new(Vec::new()).await;
+    script(&home, REPOSITORY).await;
+    assert_eq!(worktree(&home, &["add", "fix"]).await.code, 0);
+    script(
+        &home,
+        "cd \"$HOME\"/tau-worktrees/*/fix; echo staged >file; git add file; echo whole >file
+        echo same >sub/new; git add sub/new",
+    )
+    .await;
+    let merged = worktree(&home, &["merge", "fix"]).await;
+    let kept = "kept: the staged version of file (`tau worktree restore fix`)";
+    assert!(merged.code == 0 && merged.out.contains(kept), "{}{}", merged.out, merged.err);
+    script(&home, "test \"$(cat file sub/new)\" = \"$(printf 'whole\\nsame')\"; git gc -q --prune=now").await;
+    assert_eq!(worktree(&home, &["restore", "fix"]).await.code, 0);
+    script(
+        &home,
+        "cd \"$HOME\"/tau-worktrees/*/fix; test \"$(git show :file)\" = staged; git checkout -q -f",
+    )
+    .await;
+    // Nothing is kept of one without such a version.
+    let merged = worktree(&home, &["merge", "fix"]).await;
+    assert!(merged.code == 0 && !merged.out.contains("kept"), "{}{}", merged.out, merged.err);
+}
+
+#[tokio::test]
 async fn what_cannot_be_kept_or_merged_is_refused() {
     let home = Home::new(Vec::new()).await;
     script(&home, REPOSITORY).await;

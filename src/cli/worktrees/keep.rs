@@ -1,11 +1,11 @@
 //! The end of a worktree: merged back, or removed with what it had kept in the repository, from which it can be restored.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::git::{Git, Repository};
-use super::snapshot::refuse_pipes;
+use super::snapshot::{Snapshot, refuse_pipes};
 use super::{Entered, Worktree, check_name, enter, is_name, lock, record_file, remove_tree};
 use crate::process::plain;
 use tau_agent::settings::Paths;
@@ -14,12 +14,14 @@ use tau_tools::user_error::UserError;
 /// The references that keep removed worktrees: for each name the commit that was checked out (`head`), one
 /// with all files (`files`), and one with what was staged (`staged`), if anything was.
 const KEPT: &str = "refs/tau/worktrees";
-/// Number of ignored paths that are named.
+/// Number of paths that are named.
 const NAMED: usize = 3;
 
 pub(crate) struct Merged {
     /// The branch that has its work now.
     pub into: String,
+    /// The files with a staged version that was not merged, and the name under which it is kept.
+    pub kept: Option<(String, String)>,
     /// The ignored files that were removed.
     pub lost: Option<String>,
 }
@@ -28,7 +30,12 @@ impl Merged {
     /// It in words.
     pub fn words(&self, name: &str) -> String {
         let lost = lost(self.lost.as_deref());
-        format!("merged {name} into {}, and removed it{lost}", plain::line(&self.into))
+        let kept = self.kept.as_ref().map(|(files, kept)| {
+            let files = plain::line(files);
+            format!("; not merged, but kept: the staged version of {files} (`tau worktree restore {kept}`)")
+        });
+        let kept = kept.unwrap_or_default();
+        format!("merged {name} into {}, and removed it{kept}{lost}", plain::line(&self.into))
     }
 }
 
@@ -73,8 +80,9 @@ impl Worktree {
         if in_progress(&self.path) {
             return Err(cannot("a merge or rebase in the worktree has not ended").into());
         }
-        let files = self.snapshot(&format!("Work in the worktree {}", self.name))?.files;
-        if let Some(conflicts) = conflicts(&into, &files) {
+        let snapshot = self.snapshot(&format!("Work in the worktree {}", self.name))?;
+        let (files, staged) = (&snapshot.files, self.staged_only()?);
+        if let Some(conflicts) = conflicts(&into, files) {
             return Err(
                 cannot(&format!("both changed {conflicts}; merge {branch} into the worktree first")).into()
             );
@@ -82,16 +90,20 @@ impl Worktree {
         let message = format!("Merge the worktree {}", self.name);
         let options =
             ["merge", "--quiet", "--no-edit", "--no-stat", "--no-verify", "--commit", "--no-squash"];
-        let merge = [&options[..], &["--ff", "-m", &message, &files]].concat();
+        let merge = [&options[..], &["--ff", "-m", &message, files]].concat();
         if let Err(why) = here.with_identity().text(&merge) {
             if in_progress(&into) {
                 let _ = here.text(&["merge", "--abort"]);
             }
             return Err(cannot(&format!("{why}; nothing was changed")).into());
         }
+        let kept = match words(&staged) {
+            Some(files) => Some((files, self.keep(&snapshot)?)),
+            None => None,
+        };
         let lost = self.ignored();
         self.discard(paths)?;
-        Ok(Merged { into: branch, lost })
+        Ok(Merged { into: branch, kept, lost })
     }
 
     /// Removes it. What it had stays in the repository.
@@ -114,23 +126,25 @@ impl Worktree {
         let mut kept = None;
         if !ahead.is_nothing() {
             let snapshot = self.snapshot(&format!("Uncommitted files of the worktree {}", self.name))?;
-            let git = Git::within(&self.path);
-            let known = kept_in(&git)?;
-            let name = free_name(&self.name, &known);
-            let staged =
-                self.staged(&snapshot.head, &format!("Staged files of the worktree {}", self.name))?;
-            let commits =
-                [("files", Some(snapshot.files)), ("staged", staged), ("head", Some(snapshot.head))];
-            for (kind, commit) in commits {
-                if let Some(commit) = commit {
-                    git.text(&["update-ref", &format!("{KEPT}/{name}/{kind}"), &commit])?;
-                }
-            }
-            kept = Some(name);
+            kept = Some(self.keep(&snapshot)?);
         }
         let lost = self.ignored();
         self.discard(paths)?;
         Ok(Removed { kept, lost })
+    }
+
+    /// Keeps its files and what is staged in the repository; returns the name under which [`restore`] finds them.
+    fn keep(&self, snapshot: &Snapshot) -> Result<String, UserError> {
+        let git = Git::within(&self.path);
+        let name = free_name(&self.name, &kept_in(&git)?);
+        let staged = self.staged(&snapshot.head, &format!("Staged files of the worktree {}", self.name))?;
+        let (head, files) = (snapshot.head.clone(), snapshot.files.clone());
+        for (kind, commit) in [("files", Some(files)), ("staged", staged), ("head", Some(head))] {
+            if let Some(commit) = commit {
+                git.text(&["update-ref", &format!("{KEPT}/{name}/{kind}"), &commit])?;
+            }
+        }
+        Ok(name)
     }
 
     /// Fails if the user has locked it: git would not remove it.
@@ -144,13 +158,7 @@ impl Worktree {
     /// The paths that git ignores, in words.
     fn ignored(&self) -> Option<String> {
         let list = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
-        let names = Git::within(&self.path).names(&list).unwrap_or_default();
-        let mut shown: Vec<String> =
-            names.iter().take(NAMED).map(|name| name.to_string_lossy().into_owned()).collect();
-        if names.len() > NAMED {
-            shown.push(format!("{} more", names.len() - NAMED));
-        }
-        (!shown.is_empty()).then(|| shown.join(", "))
+        words(&Git::within(&self.path).names(&list).unwrap_or_default())
     }
 
     /// Removes the folder, the record, and the branch if its commits are elsewhere.
@@ -187,6 +195,16 @@ impl Worktree {
             _ => Ok(()),
         }
     }
+}
+
+/// The first of these paths in words; `None` if there are none.
+fn words(paths: &[OsString]) -> Option<String> {
+    let mut shown: Vec<String> =
+        paths.iter().take(NAMED).map(|name| name.to_string_lossy().into_owned()).collect();
+    if paths.len() > NAMED {
+        shown.push(format!("{} more", paths.len() - NAMED));
+    }
+    (!shown.is_empty()).then(|| shown.join(", "))
 }
 
 /// Whether a merge, a rebase or the like has not ended in a working tree.

@@ -67,6 +67,17 @@ impl Worktree {
         Ok(Snapshot { head, files })
     }
 
+    /// The files whose staged version is neither the committed one nor the one in the folder.
+    pub fn staged_only(&self) -> Result<Vec<OsString>, UserError> {
+        let git = Git::within(&self.path);
+        let index = IndexCopy::of(git)?;
+        let git = git.with_index(&index.file);
+        let diff = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all"];
+        let changed = git.names(&diff)?;
+        let staged = git.names(&[&diff[..], &["--cached"]].concat())?;
+        Ok(staged.into_iter().filter(|name| changed.contains(name)).collect())
+    }
+
     /// The commit of what is staged, upon `head`; `None` if nothing is, or if conflicts are not resolved, for which git
     /// has no tree.
     pub fn staged(&self, head: &str, message: &str) -> Result<Option<String>, UserError> {
