@@ -364,6 +364,26 @@ async fn repositories_archives_and_links() {
     assert!(words.code == 2 && words.err.contains("tau -- add"), "{words:?}");
 }
 
+/// A server of git behind an ssh that runs what it is told here.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_marketplace_names_a_folder_of_a_repository() {
+    let home = Home::new();
+    system(home.0.path(), "git", &["init", "-q", "-b", "main"]);
+    commit(home.0.path());
+    home.write("ssh", "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n");
+    std::fs::set_permissions(home.path("ssh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let url = format!("ssh://h.example{}", home.0.path().display());
+    for (path, why) in [("plug", ""), ("../plug", "no folder ../plug"), ("gone", "no folder gone")] {
+        let source = json!({ "source": "git-subdir", "url": url, "path": path });
+        let list = json!({ "name": "market", "plugins": [{ "name": "greeter", "source": source }] });
+        home.write("market/.claude-plugin/marketplace.json", &list.to_string());
+        let mut command = home.command(&["add", "market", "--yes"]);
+        let added = run(command.env("GIT_SSH", home.path("ssh")), None).await;
+        assert!(added.code == if why.is_empty() { 0 } else { 3 } && added.err.contains(why), "{added:?}");
+    }
+    assert_eq!(home.state("package", "greeter").await, on());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_source_that_is_gone_keeps_no_other_from_its_update() {
     let home = Home::new();

@@ -5,14 +5,17 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA512, digest};
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
 use tokio::process::Command;
+use tokio::task::spawn_blocking;
 
 use super::archive;
 use super::source::{Source, without_secrets};
@@ -22,6 +25,7 @@ use tau_agent::extensions::packages::{PackageRecord, UNFINISHED};
 use tau_agent::provider::Failure;
 use tau_agent::provider::http::Http;
 use tau_tools::hashes::hexadecimal;
+use tau_tools::process::left;
 use tau_tools::regular_files::{read_capped, read_text};
 use tau_tools::user_error::UserError;
 
@@ -76,7 +80,7 @@ pub(crate) async fn stage(
     let mut root = folder.path().join("files");
     let mut fetched = fetch(source, &root, http).await?;
     let chosen = chosen(&root, plugin)?;
-    if let Some(Listed { name, source, .. }) = &chosen {
+    if let Some(Listed { name, source, folder: inner, .. }) = &chosen {
         let source =
             source.as_ref().ok_or_else(|| format!("its plugin {name} has a source of an unknown kind"))?;
         match layout::inside(source) {
@@ -84,6 +88,10 @@ pub(crate) async fn stage(
             _ => {
                 root = folder.path().join("plugin");
                 fetched = fetch(&elsewhere(source)?, &root, http).await?;
+                if let Some(inner) = inner {
+                    let path = layout::inside(inner).map(|path| root.join(path)).filter(|path| path.is_dir());
+                    root = path.ok_or_else(|| format!("its plugin {name} has no folder {inner}"))?;
+                }
             }
         }
     }
@@ -244,7 +252,10 @@ fn unpack(bytes: &[u8], into: &Path) -> Result<Fetched, UserError> {
 /// Why git failed, in what it said: the line that says so, and what another program said before it. Advice that
 /// follows is left out.
 fn reason_of_git(said: &str) -> String {
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    // Progress is drawn over itself.
+    let is_progress = |line: &str| line.is_empty() || line.contains("% (");
+    let lines = said.split(['\n', '\r']).map(str::trim).filter(|line| !is_progress(line));
+    let lines: Vec<&str> = lines.collect();
     let end = lines.iter().rposition(|line| line.starts_with("fatal:")).map_or(lines.len(), |at| at + 1);
     lines.get(end.saturating_sub(2)..end).unwrap_or_default().join("; ")
 }
@@ -252,6 +263,33 @@ fn reason_of_git(said: &str) -> String {
 /// Whether a name may be the beginning of a commit's.
 fn is_short_hash(name: &str) -> bool {
     (4..40).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The longest silence of a server that is awaited.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Runs git to its end. Fails when it says nothing for longer than this: its server does not answer.
+async fn ended(mut command: Command, silence: Duration) -> Result<Output, UserError> {
+    let cannot = |error: std::io::Error| format!("cannot run git: {error}");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().map_err(cannot)?;
+    let (mut said, mut piece, mut stderr) = (Vec::new(), [0; 4096], child.stderr.take());
+    while let Some(stderr) = &mut stderr {
+        match tokio::time::timeout(silence, stderr.read(&mut piece)).await {
+            Ok(read) => match read.map_err(cannot)? {
+                0 => break,
+                count => said.extend_from_slice(piece.get(..count).unwrap_or_default()),
+            },
+            Err(_) => {
+                // It would leave ssh behind.
+                let pid = child.id().and_then(|id| i32::try_from(id).ok());
+                let _ = spawn_blocking(move || pid.map(left::stop_tree)).await;
+                return Err(format!("the server has said nothing for {} s", silence.as_secs()).into());
+            }
+        }
+    }
+    let Output { status, stdout, .. } = child.wait_with_output().await.map_err(cannot)?;
+    Ok(Output { status, stdout, stderr: said })
 }
 
 /// Settings of git: no hooks and no helpers, and a server that says nothing for a minute is not awaited.
@@ -273,10 +311,11 @@ async fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserEr
     let run = async |arguments: &[&str]| {
         let mut command = Command::new("git");
         command.arg("-C").arg(&clone).args(SETTINGS).args(arguments);
-        command.stdin(Stdio::null()).kill_on_drop(true).env_clear();
+        command.env_clear();
         command.envs(OF_GIT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_LFS_SKIP_SMUDGE", "1");
-        let ended = command.output().await.map_err(|error| format!("cannot run git: {error}"))?;
+        let failed = |why: UserError| format!("git could not fetch {shown}: {why}");
+        let ended = ended(command, SILENCE).await.map_err(failed)?;
         if ended.status.success() {
             return Ok(String::from_utf8_lossy(&ended.stdout).trim().to_owned());
         }
@@ -285,7 +324,7 @@ async fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserEr
         Err(format!("git could not fetch {shown}: {said}"))
     };
     run(&["init", "-q"]).await?;
-    let fetch = ["fetch", "-q", "--no-tags", "--no-recurse-submodules"];
+    let fetch = ["fetch", "--progress", "--no-tags", "--no-recurse-submodules"];
     let fetched = run(&[&fetch[..], &["--depth", "1", "--", url, at.unwrap_or("HEAD")]].concat()).await;
     let commit = match (fetched, at.filter(|at| is_short_hash(at))) {
         (Ok(_), _) => "FETCH_HEAD".to_owned(),
@@ -378,6 +417,28 @@ mod tests {
             "Host key verification failed.; fatal: Could not read from remote repository."
         );
         assert_eq!(reason_of_git("fatal: no such remote\n"), "fatal: no such remote");
+        let said =
+            "remote: Counting objects:  50% (1/2)\rremote: Counting objects: 100% (2/2)\rfatal: early EOF\n";
+        assert_eq!(reason_of_git(said), "fatal: early EOF");
+    }
+
+    #[tokio::test]
+    async fn a_silent_server_is_not_awaited_and_a_slow_one_is() {
+        let run = async |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            ended(command, Duration::from_secs(1)).await
+        };
+        let slow = run("for n in 1 2 3 4; do sleep 0.5; printf $n >&2; done; echo commit").await.unwrap();
+        assert_eq!((slow.stderr, slow.stdout), (b"1234".to_vec(), b"commit\n".to_vec()));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        // As git's ssh, which does not end with git.
+        let silent = run(&format!("sleep 300 & echo $! >{}; wait", file.display())).await;
+        assert_eq!(silent.unwrap_err().to_string(), "the server has said nothing for 1 s");
+        let pid = std::fs::read_to_string(file).unwrap();
+        let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        assert!(state.is_empty() || state.contains(") Z "), "{state}");
     }
 
     #[test]

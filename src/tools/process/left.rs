@@ -96,7 +96,16 @@ pub fn all() -> Vec<LeftProcess> {
 /// Ends processes and all that they have started: TERM, then KILL after a second. Blocks meanwhile; returns
 /// whether all have ended.
 pub fn stop(stopped: &[LeftProcess]) -> bool {
-    let mut known: HashSet<(i32, u64)> = stopped.iter().map(|process| (process.pid, process.start)).collect();
+    end(stopped.iter().map(|process| (process.pid, process.start)).collect())
+}
+
+/// Like [`stop`], for one process.
+pub fn stop_tree(pid: i32) -> bool {
+    end(processes().iter().filter(|process| process.pid == pid).map(|found| (pid, found.start)).collect())
+}
+
+/// Ends processes, by id and start time.
+fn end(mut known: HashSet<(i32, u64)>) -> bool {
     let begun = Instant::now();
     let mut told = HashSet::new();
     loop {

@@ -68,6 +68,8 @@ pub struct Listed {
     /// Where it is: a path in the marketplace (`./x`), or a source as `tau add` takes it; `None` if tau does not know
     /// sources of this kind.
     pub source: Option<String>,
+    /// The folder of it in that source.
+    pub folder: Option<String>,
     /// Its entry, which adds to its manifest.
     pub entry: Value,
 }
@@ -98,7 +100,9 @@ pub fn marketplace(root: &Path) -> Result<Option<Vec<Listed>>, UserError> {
     let listed = |entry: &Value| {
         let name = entry.get("name")?.as_str()?.to_owned();
         let source = entry.get("source").and_then(|source| source_of(source, base));
-        Some(Listed { source, name, entry: entry.clone() })
+        let text = |name: &str| entry.pointer(&format!("/source/{name}")).and_then(Value::as_str);
+        let folder = text("path").filter(|_| text("source") == Some("git-subdir")).map(str::to_owned);
+        Some(Listed { source, folder, name, entry: entry.clone() })
     };
     Ok(Some(plugins.iter().filter_map(listed).collect()))
 }
@@ -117,13 +121,21 @@ fn source_of(source: &Value, base: &str) -> Option<String> {
     let at = get("sha").or(get("commit")).or(get("ref")).map(|at| format!("#{at}")).unwrap_or_default();
     match get("source")? {
         "github" => Some(format!("github:{}{at}", get("repo")?)),
-        "url" | "git" => Some(format!("git+{}{at}", get("url")?)),
+        "url" | "git" | "git-subdir" => match get("url")? {
+            repository if is_of_github(repository) => Some(format!("github:{repository}{at}")),
+            url => Some(format!("git+{url}{at}")),
+        },
         "npm" => {
             let version = get("version").map(|version| format!("@{version}")).unwrap_or_default();
             Some(format!("npm:{}{version}", get("package")?))
         }
         _ => None,
     }
+}
+
+/// Whether a text is a repository as GitHub names it: `OWNER/NAME`.
+fn is_of_github(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(owner, name)| is_name(owner) && is_name(name))
 }
 
 /// The extensions in the folder. `entry` is that of a marketplace.
