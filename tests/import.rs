@@ -484,7 +484,8 @@ fn a_model_is_written_only_if_it_means_one_of_its_provider() {
         let home = Home::new();
         let table = "[model_providers.corp]\nbase_url = \"https://corp.example/v1\"\n";
         let text = format!(
-            "model = \"{model}\"\nmodel_provider = \"{provider}\"\nmodel_reasoning_effort = \"low\"\n{table}"
+            "model = \"{model}\"\nmodel_provider = \"{provider}\"\nmodel_reasoning_effort = \"low\"\n\
+             model_context_window = 9000\n{table}"
         );
         home.write(".codex/config.toml", &text);
         let text = home.import(&["--write"]);
@@ -492,6 +493,8 @@ fn a_model_is_written_only_if_it_means_one_of_its_provider() {
         assert_eq!(home.config().contains(&line), written, "{text}");
         let left = format!("left: tau knows no {model} of {provider}; choose one with /model");
         assert_eq!(text.contains(&left), !written, "{text}");
+        // The window is that of a model of its own provider, or is said to be left.
+        assert_eq!(text.contains("model_context_window"), provider != "corp", "{text}");
         if written {
             let models = home.tau(&["models", &format!("{provider}/{model}"), "--json"]);
             let models = String::from_utf8_lossy(&models.stdout).into_owned();

@@ -61,6 +61,11 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
         let models = own.map(of_id).into_iter().collect();
         of_provider(found, file, name, value, models);
     }
+    let is_own = model.is_some() && fields(config, "model_providers").any(|(name, _)| name == provider);
+    if config.get("model_context_window").is_some() && !is_own {
+        let why = "tau knows the windows of models; for another, set `context_window` in models.toml";
+        found.left(file, "model_context_window", why);
+    }
     if let Some(model) = model {
         found.change(file, format!("model: {model}"), setting("model", &format!("{provider}/{model}")));
     }
