@@ -146,7 +146,9 @@ pub(crate) fn refuse_command(text: &str) -> Result<(), UserError> {
         _ if text.starts_with('!') => "`!` runs a command on the screen".to_owned(),
         _ => return Ok(()),
     };
-    Err(UserError::new(why).remedy("open the session (tau attach ID), then type it"))
+    Err(UserError::new(why).remedy(
+        "send a message, a template or a skill; for anything else open the session (tau attach ID) and type it there",
+    ))
 }
 
 /// A text as the only prompt.
