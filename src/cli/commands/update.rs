@@ -11,7 +11,7 @@ use crate::process::plain;
 use crate::process::runtime;
 use crate::upkeep::origin::Origin;
 use crate::upkeep::own_folder::{OwnFolder, UNFINISHED};
-use crate::upkeep::release::{self, Release, ReleasedFile, Version};
+use crate::upkeep::release::{self, Release, ReleasedFile};
 use tau_agent::provider::http::Http;
 use tau_agent::settings::paths::in_short;
 
@@ -41,8 +41,8 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
     if let Some(folder) = folder.filter(|_| args.back) {
         return go_back(folder, args);
     }
-    let own =
-        Version::own().ok_or_else(|| Refusal::config("this tau has no version that can be compared"))?;
+    let own = release::own_version()
+        .ok_or_else(|| Refusal::config("this tau has no version that can be compared"))?;
     let address = release::address(&environment.settings).ok_or_else(|| {
         Refusal::config(
             "no address of releases is known; set release_url in config.toml, or TAU_RELEASE_URL, to one that begins \
@@ -52,7 +52,7 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
     let http = Http::new(environment.settings.network());
     let runtime = runtime::on_this_thread()?;
     let release = runtime.block_on(release::newest(&http, &address)).map_err(failed)?;
-    if !release.version.is_update_for(&own) {
+    if !release::is_update(&release.version, &own) {
         return Ok(say(&format!("tau {own} is the newest version\n")));
     }
     let Some(folder) = folder.filter(|_| !args.check) else {

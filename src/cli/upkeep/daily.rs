@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use super::origin::Origin;
-use super::release::{self, Version};
+use super::release;
 use super::retention::Old;
 use tau_agent::provider::http::Http;
 use tau_agent::settings::private_files::{read_capped, write_private};
@@ -80,19 +80,17 @@ fn is_due(paths: &Paths) -> bool {
 /// The message about a newer version; nothing if this one is the newest or the server does not answer.
 async fn newer(settings: &Settings, address: &str) -> Option<String> {
     let http = Http::new(settings.network());
-    let release = match release::newest(&http, address).await {
-        Ok(release) => release,
+    let version = match release::newest(&http, address).await {
+        Ok(release) => release.version,
         Err(error) => {
             tracing::info!(%error, "cannot check for a newer version");
             return None;
         }
     };
-    let own = Version::own()?;
+    let own = release::own_version()?;
     let command = Origin::here().update_command();
-    release
-        .version
-        .is_update_for(&own)
-        .then(|| format!("tau {} is available, you have {own}; to update: {command}", release.version))
+    release::is_update(&version, &own)
+        .then(|| format!("tau {version} is available, you have {own}; to update: {command}"))
 }
 
 #[cfg(test)]

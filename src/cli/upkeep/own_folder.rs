@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::release::Version;
+use semver::Version;
 use tau_tools::regular_files::read_text;
 
 /// The link to the version in use.
@@ -48,19 +48,19 @@ impl OwnFolder {
     }
 
     fn version(&self, link: &str) -> Option<Version> {
-        let version = Version::parse(fs::read_link(self.0.join(link)).ok()?.to_str()?)?;
+        let version = Version::parse(fs::read_link(self.0.join(link)).ok()?.to_str()?).ok()?;
         self.program(&version).is_file().then_some(version)
     }
 
     pub(crate) fn program(&self, version: &Version) -> PathBuf {
-        self.0.join(version.as_str()).join("bin/tau")
+        self.0.join(version.to_string()).join("bin/tau")
     }
 
     /// Puts an unpacked version in use; keeps the one before, and removes older ones. Fails when a file
     /// cannot be moved; the version in use then stays.
     pub(crate) fn install(&self, unpacked: &Path, version: &Version) -> io::Result<()> {
         fs::write(unpacked.join("share/taucode/package"), "install.sh\n")?;
-        let place = self.0.join(version.as_str());
+        let place = self.0.join(version.to_string());
         if place.exists() {
             fs::remove_dir_all(&place)?;
         }
@@ -87,7 +87,7 @@ impl OwnFolder {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        std::os::unix::fs::symlink(version.as_str(), &new)?;
+        std::os::unix::fs::symlink(version.to_string(), &new)?;
         fs::rename(&new, self.0.join(name))
     }
 
@@ -96,13 +96,16 @@ impl OwnFolder {
         let kept = [self.current(), self.previous()];
         for version in self.versions() {
             if !kept.iter().flatten().any(|kept| *kept == version) {
-                let _ = fs::remove_dir_all(self.0.join(version.as_str()));
+                let _ = fs::remove_dir_all(self.0.join(version.to_string()));
             }
         }
     }
 
     fn versions(&self) -> Vec<Version> {
-        self.folders().iter().filter_map(|folder| Version::parse(folder.file_name()?.to_str()?)).collect()
+        self.folders()
+            .iter()
+            .filter_map(|folder| Version::parse(folder.file_name()?.to_str()?).ok())
+            .collect()
     }
 
     fn folders(&self) -> Vec<PathBuf> {
@@ -141,7 +144,7 @@ impl OwnFolder {
     /// The parts of the installation, in the order in which they are removed.
     pub(crate) fn parts(&self) -> Vec<PathBuf> {
         let mut parts = self.links();
-        parts.extend(self.versions().iter().map(|version| self.0.join(version.as_str())));
+        parts.extend(self.versions().iter().map(|version| self.0.join(version.to_string())));
         parts.extend(self.leftovers());
         parts.extend([CURRENT, PREVIOUS, LINKS].map(|name| self.0.join(name)));
         parts.retain(|path| path.symlink_metadata().is_ok());

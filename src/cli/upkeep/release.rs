@@ -2,16 +2,15 @@
 //!
 //! `release.json` names the version, and the size and the SHA-256 of the archive for each platform.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::fmt;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use lzma_rust2::XzReader;
-use serde::{Deserialize, Deserializer};
+use semver::Version;
+use serde::Deserialize;
 
 use tau_agent::provider::http::Http;
 use tau_agent::settings::Settings;
@@ -32,77 +31,15 @@ const LIST_TIME: Duration = Duration::from_secs(20);
 /// The time limit for an archive.
 const ARCHIVE_TIME: Duration = Duration::from_mins(20);
 
-/// A version: three numbers, and maybe a name such as `-rc.1`, which comes before the version without it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Version {
-    text: String,
-    numbers: [u64; 3],
-    pre: String,
+/// The version of this program; `None` if its number cannot be read.
+pub(crate) fn own_version() -> Option<Version> {
+    Version::parse(env!("CARGO_PKG_VERSION")).ok()
 }
 
-impl Version {
-    /// The version in a text; `None` if the text is not a version. It is also the name of a folder.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (numbers, pre) = text.split_once('-').map_or((text, None), |(numbers, pre)| (numbers, Some(pre)));
-        let is_plain = |pre: &str| {
-            !pre.is_empty() && pre.len() <= 40 && pre.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
-        };
-        if !pre.is_none_or(is_plain) {
-            return None;
-        }
-        let number =
-            |part: &str| part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok()).flatten();
-        let numbers: Vec<u64> = numbers.split('.').map(number).collect::<Option<_>>()?;
-        Some(Version {
-            text: text.to_owned(),
-            numbers: numbers.try_into().ok()?,
-            pre: pre.unwrap_or_default().to_owned(),
-        })
-    }
-
-    /// The version of this program; `None` if its number cannot be read.
-    pub(crate) fn own() -> Option<Self> {
-        Self::parse(env!("CARGO_PKG_VERSION"))
-    }
-
-    /// The version as it was written.
-    pub(crate) fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// Whether it is offered to those who have the other one: it comes after it, and is finished unless that is not either.
-    pub(crate) fn is_update_for(&self, own: &Version) -> bool {
-        self.is_newer_than(own) && (self.pre.is_empty() || !own.pre.is_empty())
-    }
-
-    /// Whether it comes after the other one.
-    fn is_newer_than(&self, other: &Version) -> bool {
-        let released = |version: &Version| version.pre.is_empty();
-        let order = self.numbers.cmp(&other.numbers).then(released(self).cmp(&released(other)));
-        order.then_with(|| parts_of(&self.pre).cmp(&parts_of(&other.pre))) == Ordering::Greater
-    }
-}
-
-/// The parts of a name such as `rc.10`: numbers count as numbers, and come before words.
-fn parts_of(pre: &str) -> Vec<(bool, u64, String)> {
-    let part = |part: &str| match part.parse::<u64>() {
-        Ok(number) => (false, number, String::new()),
-        Err(_) => (true, 0, part.to_owned()),
-    };
-    pre.split('.').map(part).collect()
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl<'de> Deserialize<'de> for Version {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Version::parse(&text).ok_or_else(|| serde::de::Error::custom("not a version"))
-    }
+/// Whether a version is offered to those who have another: it comes after theirs, and it is finished unless theirs is
+/// not either.
+pub(crate) fn is_update(new: &Version, own: &Version) -> bool {
+    new.cmp_precedence(own).is_gt() && (new.pre.is_empty() || !own.pre.is_empty())
 }
 
 /// The newest release at an address.
@@ -179,21 +116,9 @@ impl Release {
 
     /// Unpacks the archive into `folder`; returns the folder of the version.
     pub(crate) fn unpack(&self, archive: &[u8], folder: &Path) -> Result<PathBuf, UserError> {
-        let cannot = |error: std::io::Error| format!("cannot unpack the release: {error}");
-        let mut tar = Command::new("tar");
-        tar.args(["-xf", "-", "-C"])
-            .arg(folder)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut child = tar.spawn().map_err(|error| format!("cannot run tar: {error}"))?;
-        let fed = child.stdin.take().map_or(Ok(0), |mut stdin| copy(archive, &mut stdin));
-        let ended = child.wait_with_output().map_err(cannot)?;
-        if !ended.status.success() {
-            let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
-            return Err(UserError::new("cannot unpack the release").because(said));
-        }
-        fed.map_err(cannot)?;
+        let tar = XzReader::new(archive, false).take(MAX_UNPACKED);
+        let unpacked = tar::Archive::new(tar).unpack(folder);
+        unpacked.map_err(|error| UserError::new("cannot unpack the release").because(error))?;
         Ok(folder.join(self.stem()))
     }
 
@@ -220,12 +145,6 @@ impl Release {
     }
 }
 
-/// Writes what an archive holds, up to a limit.
-fn copy(archive: &[u8], to: &mut impl Write) -> std::io::Result<u64> {
-    let mut tar = XzReader::new(archive, false).take(MAX_UNPACKED);
-    std::io::copy(&mut tar, to)
-}
-
 /// The SHA-256 of bytes in hexadecimal.
 fn sha256(bytes: &[u8]) -> String {
     hexadecimal(ring::digest::digest(&ring::digest::SHA256, bytes))
@@ -236,21 +155,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_compared_as_numbers() {
-        let version = |text| Version::parse(text).unwrap();
-        let ordered = ["0.1.0-alpha", "0.1.0-rc.2", "0.1.0-rc.10", "0.1.0", "0.2.0", "0.10.0", "1.0.0"];
-        for (at, later) in ordered.iter().enumerate() {
-            for (before, earlier) in ordered.iter().enumerate() {
-                assert_eq!(version(later).is_newer_than(&version(earlier)), at > before, "{later} {earlier}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_not_finished_is_offered_to_those_who_have_such_a_version() {
-        let offered = |new, own| Version::parse(new).unwrap().is_update_for(&Version::parse(own).unwrap());
+    fn a_later_version_is_offered_and_an_unfinished_one_to_those_who_have_such() {
+        let offered = |new, own| is_update(&Version::parse(new).unwrap(), &Version::parse(own).unwrap());
+        assert!(offered("0.10.0", "0.2.0") && !offered("0.2.0", "0.2.0") && !offered("0.2.0+b", "0.2.0+a"));
         assert!(offered("0.2.0", "0.1.0") && offered("0.2.0", "0.2.0-rc.1"));
-        assert!(offered("0.2.0-rc.2", "0.2.0-rc.1") && !offered("0.2.0-beta.1", "0.1.0"));
+        assert!(offered("0.2.0-rc.10", "0.2.0-rc.2") && !offered("0.2.0-beta.1", "0.1.0"));
+        assert!(own_version().is_some());
     }
 
     #[tokio::test]
@@ -270,26 +180,6 @@ mod tests {
             let error = release.try_out(folder.path(), Duration::from_secs(limit)).await.unwrap_err();
             assert!(error.to_string().contains(why), "{script}: {error}");
         }
-    }
-
-    #[test]
-    fn what_is_no_version_is_no_folder_either() {
-        for text in [
-            "",
-            "1",
-            "1.2",
-            "1.2.3.4",
-            "1.2.x",
-            "../1.2.3",
-            "1.2.3/..",
-            "1.2.3-",
-            "1.2.3-a/b",
-            "v1.2.3",
-            "1.2.+3",
-        ] {
-            assert_eq!(Version::parse(text), None, "{text}");
-        }
-        assert!(Version::own().is_some());
     }
 
     #[test]
