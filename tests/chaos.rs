@@ -296,7 +296,8 @@ fn strike_attached(stage: &Stage, blow: Blow, after: Duration) {
     let id = out.trim();
     let script = format!("{}; exec \"$TAU_BIN\" attach {id}", stage.environment());
     let mut screen = Screen::program(Path::new("/bin/bash"), &["-c", &script], 100, 30);
-    screen.wait_until("the composer", |cells| composer(cells).is_some());
+    // It is attached once it shows the session: one that is killed before is opened again by the screen.
+    screen.wait_for("▌ work");
     screen.type_keys("and more\r");
     std::thread::sleep(after);
     let owner = crate::live_ends::process_of(stage.home.path(), id);
