@@ -39,12 +39,10 @@ pub(super) enum NamedPath {
     Partly(PathText),
 }
 
-/// How the paths of a text are found.
+/// How paths are found: `elsewhere` than from the directories of the command, and whether links are followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Lookup {
-    /// From an unknown directory, instead of those of the command.
     elsewhere: bool,
-    /// Whether links are followed.
     follows: bool,
 }
 
