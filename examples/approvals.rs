@@ -13,7 +13,7 @@ use serde_json::json;
 use tau::agent::api::CodingAgent;
 use tau::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest, PermissionMode};
 use tau::agent::protocol::event::{QuestionEvent, RunEvent};
-use tau::agent::provider::scripted::{Scripted, calls, says};
+use tau::agent::provider::scripted::{ScriptedTransport, calls, says};
 use tau::agent::{AgentEvent, catalogue};
 
 /// The user's decision at a prompt.
@@ -28,7 +28,7 @@ fn decide(request: &ApprovalRequest) -> ApprovalAnswer {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let place = tempfile::tempdir()?;
-    let script = Scripted::new([
+    let script = ScriptedTransport::new([
         calls(&[
             ("call_1", "write", json!({ "path": "notes.md", "content": "remember the milk\n" })),
             ("call_2", "write", json!({ "path": "main.rs", "content": "fn main() {}\n" })),

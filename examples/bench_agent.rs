@@ -31,7 +31,7 @@ use tau::agent::protocol::event::{Delta, RunEvent};
 use tau::agent::protocol::message::StopReason;
 use tau::agent::protocol::model::Api;
 use tau::agent::provider::reader::AnswerReader;
-use tau::agent::provider::scripted::{Scripted, calls, says};
+use tau::agent::provider::scripted::{ScriptedTransport, calls, says};
 use tau::agent::provider::{StreamEvent, wire_format};
 use tau::agent::{AgentEvent, catalogue};
 
@@ -178,7 +178,8 @@ async fn delta_cost(deltas: usize) -> Outcome<f64> {
         let content = WORDS.repeat(deltas);
         script.push(StreamEvent::Delta(Delta::TextEnd { content_index: 0, content }));
         script.push(StreamEvent::Stop(StopReason::Stop));
-        let agent = Agent::builder().model(catalogue::demo()).transport(Scripted::new([script])).start();
+        let agent =
+            Agent::builder().model(catalogue::demo()).transport(ScriptedTransport::new([script])).start();
         let mut events = agent.subscribe();
         let started = Instant::now();
         agent.prompt("go", []).await?;
@@ -203,7 +204,7 @@ async fn hundred_calls() -> Outcome<Duration> {
         };
         let script = (0..100).map(call).chain([says("done")]);
         let agent = CodingAgent::builder(std::env::temp_dir())
-            .agent(|agent| agent.model(catalogue::demo()).transport(Scripted::new(script)))
+            .agent(|agent| agent.model(catalogue::demo()).transport(ScriptedTransport::new(script)))
             .start();
         let started = Instant::now();
         agent.run("go").await?;

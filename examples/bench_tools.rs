@@ -278,7 +278,7 @@ async fn sandboxed(folder: &Path) -> Outcome<()> {
         temporary: vec!["/tmp".into()],
         ..SandboxPolicy::off()
     };
-    let in_force = Support::here().enforced(&policy);
+    let in_force = Support::here().enforcement(&policy);
     // A home directory with keys. It is not in the folder of temporary files, which changes all the time.
     let home = tempfile::tempdir_in("/var/tmp")?;
     for other in 0..40 {
@@ -286,7 +286,7 @@ async fn sandboxed(folder: &Path) -> Outcome<()> {
     }
     let hidden = [".ssh", ".aws", ".config/tau", ".local/share/tau"].map(|place| home.path().join(place));
     hidden.iter().try_for_each(fs::create_dir_all)?;
-    let unasked = policy.for_unasked(hidden.to_vec());
+    let unasked = policy.for_unasked_command(hidden.to_vec());
     let cases =
         [(format!("sandbox ({in_force})"), policy, "1 ms more"), ("unasked".into(), unasked, "2 ms more")];
     for (name, policy, goal) in cases {

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tau::agent::api::Agent;
 use tau::agent::protocol::event::TurnEvent;
-use tau::agent::provider::scripted::{Scripted, calls, says};
+use tau::agent::provider::scripted::{ScriptedTransport, calls, says};
 use tau::agent::{AgentEvent, catalogue};
-use tau::tools::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+use tau::tools::{Access, Details, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
 /// What the model gives.
 #[derive(Deserialize, JsonSchema)]
@@ -40,12 +40,12 @@ impl Tool for Dice {
     }
 
     // Invalid calls are reported here; nothing has happened yet.
-    async fn prepare(&self, roll: Roll, _context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(&self, roll: Roll, _context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {
         if roll.sides == 0 || roll.dice > 100 {
             return Err(ToolError::refused("dice have at least one side, and 100 of them are enough"));
         }
         // A roll touches nothing.
-        Ok(Prepared::new(Access::default(), move |_| async move {
+        Ok(PreparedCall::new(Access::default(), move |_| async move {
             // Loaded, so that the example always prints the same.
             let sum: u32 = (0..roll.dice).map(|n| n * 7 % roll.sides + 1).sum();
             Ok(ToolOutput::new(format!("the sum is {sum}"), Details::None))
@@ -58,10 +58,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spec = ToolSpec { read_only: true, ..args::spec::<Roll>("roll", "Throws dice and adds them up.") };
     let agent = Agent::builder().tool(Dice { spec }).system("Use your dice.");
     let agent = match std::env::args().nth(1) {
-        Some(model) => agent.model_named(&model)?.start(),
+        Some(model) => agent.catalogue_model(&model)?.start(),
         None => {
             let call = calls(&[("call_1", "roll", json!({ "dice": 3, "sides": 6 }))]);
-            let script = Scripted::new([call, says("You rolled, and the tool said the sum.")]);
+            let script = ScriptedTransport::new([call, says("You rolled, and the tool said the sum.")]);
             agent.model(catalogue::demo()).transport(script).start()
         }
     };

@@ -178,7 +178,7 @@ fn y_n_and_esc_answer() {
     // One answer is enough; later keys are for the composer.
     screen.keys("y");
     assert_eq!(answers(&mut screen), []);
-    assert_eq!(screen.model().composer.expanded().0, "y");
+    assert_eq!(screen.model().composer.expanded_content().0, "y");
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_paste_answers_nothing_and_goes_into_a_line_only() {
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     screen.send(Msg::Paste("y\ny".into()));
     assert_eq!(answers(&mut screen), []);
-    assert_eq!(screen.model().composer.expanded().0, "y\ny", "it is in the draft");
+    assert_eq!(screen.model().composer.expanded_content().0, "y\ny", "it is in the draft");
     screen.at += SEEN;
     screen.keys("<enter>");
     assert_eq!(answers(&mut screen), [], "Enter was to send it");
@@ -477,7 +477,7 @@ fn writing_first_is_possible() {
     screen.at += SEEN;
     screen.keys("y");
     assert_eq!(answers(&mut screen).len(), 1);
-    assert_eq!(screen.model().composer.expanded().0, "yes, but");
+    assert_eq!(screen.model().composer.expanded_content().0, "yes, but");
 }
 
 #[test]
@@ -512,7 +512,7 @@ fn what_is_typed_into_a_prompt_that_goes_away_is_not_sent() {
     screen.keys("nbecause");
     ended(&mut screen, "r-c1", ApprovalOutcome::Withdrawn);
     screen.keys(" of<enter>");
-    assert_eq!(screen.model().composer.expanded().0, "because of", "nor is it lost");
+    assert_eq!(screen.model().composer.expanded_content().0, "because of", "nor is it lost");
     assert!(
         !screen
             .take_effects()
@@ -533,7 +533,7 @@ fn what_is_typed_into_a_prompt_that_goes_away_is_not_sent() {
         assert!(screen.model().composer.is_empty(), "{key}");
         screen.at += SEEN;
         screen.keys("then");
-        assert_eq!(screen.model().composer.expanded().0, "then");
+        assert_eq!(screen.model().composer.expanded_content().0, "then");
     }
     // The end of a run removes its prompts.
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
@@ -541,7 +541,7 @@ fn what_is_typed_into_a_prompt_that_goes_away_is_not_sent() {
     assert!(screen.model().approvals.is_empty());
     screen.keys("y");
     assert_eq!(answers(&mut screen), []);
-    assert_eq!(screen.model().composer.expanded().0, "y");
+    assert_eq!(screen.model().composer.expanded_content().0, "y");
 }
 
 #[test]

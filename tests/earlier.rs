@@ -231,7 +231,7 @@ fn what_is_new_is_counted_without_them() {
     screen.keys("<ctrl+home>");
     screen.user("new");
     screen.agent(earlier(said("early", 0..50), None));
-    assert_eq!(screen.model().transcript.unseen(), 1);
+    assert_eq!(screen.model().transcript.unseen_count(), 1);
     screen.answer("the last answer", 100);
     assert_eq!(screen.model().transcript.last_answer().as_deref(), Some("the last answer"));
 }

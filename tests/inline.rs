@@ -154,7 +154,7 @@ fn a_crash_leaves_what_is_shown_and_reports_below_it() {
 #[test]
 #[ignore = "run by a_crash_leaves_what_is_shown_and_reports_below_it"]
 fn child_that_panics() {
-    use tau::cli::tui::terminal::{MouseCapture, Painted, Tty};
+    use tau::cli::tui::terminal::{FrameProperties, MouseCapture, Tty};
     let Some(home) = std::env::var_os("TAU_HOME") else { return };
     tau::cli::process::crash::install(home.into());
     let mut tty = Tty::enter(ScreenKind::Inline, MouseCapture::Off).unwrap();
@@ -163,7 +163,7 @@ fn child_that_panics() {
         for (y, row) in ["first row", "second row", "third row"].into_iter().enumerate() {
             frame.buffer().set_string(0, y as u16, row, ratatui::style::Style::new());
         }
-        Painted { cursor: Some((0, 1)), finished: 0, floats: false }
+        FrameProperties { cursor: Some((0, 1)), finished: 0, floats: false }
     })
     .unwrap();
     let _ = std::thread::spawn(|| panic!("the answer was {}", 41)).join();
@@ -334,7 +334,7 @@ fn print(screen: &mut Screen, printed: &mut Vec<String>) -> Vec<String> {
         let (finished, live) = rows.split_at(drawing.finished.into());
         assert!(live.len() <= usize::from(height), "{} rows are live on {height}", live.len());
         printed.extend_from_slice(finished);
-        let stamped = tau::app::Stamped { at: screen.at, msg: Msg::Laid(drawing.laid) };
+        let stamped = tau::app::StampedMsg { at: screen.at, msg: Msg::Laid(drawing.laid) };
         screen.model = Some(update(model, stamped).0);
         if !drawing.more && drawing.finished == 0 {
             return live.to_vec();

@@ -19,7 +19,7 @@ use tau::agent::protocol::session_row::LastExchange;
 use tau::app::geometry::Size;
 use tau::app::key::{Mouse, MouseButton, MouseKind};
 use tau::app::request::{FoundSessions, ScreenReply, SessionRows, Ticket};
-use tau::app::{Model, Msg, Stamped, update};
+use tau::app::{Model, Msg, StampedMsg, update};
 use tau::tools::access::{Access, Preview};
 use tau::tools::{Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 use tau::view::frame::Frame;
@@ -481,7 +481,7 @@ fn a_recorded_run_replays_to_the_same_model() {
         let (mut model, mut effects) = tau::app::boot(boot());
         for stamped in &screen.log {
             let line = serde_json::to_string(stamped).expect("plain data");
-            let stamped: Stamped = serde_json::from_str(&line).expect("what was written is read");
+            let stamped: StampedMsg = serde_json::from_str(&line).expect("what was written is read");
             let (next, more) = update(model, stamped);
             model = next;
             effects.extend(more);

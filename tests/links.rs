@@ -31,7 +31,7 @@ fn rows(source: &str, width: u16) -> Vec<Row> {
     let blocks = MarkdownBlocks::of(source);
     let room = Room { margin: 0, width, layout: LINKED };
     let render = |block| markdown::render_within(block, room, &theme, &mut highlighter);
-    blocks.closed().iter().flat_map(render).collect()
+    blocks.closed_blocks().iter().flat_map(render).collect()
 }
 
 /// The rows as text, with links as `<text|address>`.

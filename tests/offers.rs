@@ -8,7 +8,7 @@ use tau::agent::protocol::event::{NoticeLevel, TaskEvent};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::boot::Boot;
 use tau::app::overlays::offer::{HookOffer, Offers, WebOffer};
-use tau::app::request::{Applied, ScreenReply, ScreenRequest};
+use tau::app::request::{ScreenReply, ScreenRequest, SettingsUpdate};
 use tau::app::{Effect, Msg};
 
 use crate::approvals::terminal::{play, saying};
@@ -267,7 +267,7 @@ fn nothing_is_lost_or_overtaken_while_it_is_asked() {
     assert_eq!(prompts(&mut screen), Vec::<String>::new());
     let tools =
         AgentCommand::Settings(SettingsCommand::SetTools { names: vec!["web_fetch".into()], by_mode: true });
-    let applied = Applied { commands: vec![tools.clone()], ..Applied::default() };
+    let applied = SettingsUpdate { commands: vec![tools.clone()], ..SettingsUpdate::default() };
     screen.send(Msg::Finished(ticket, ScreenReply::Applied(applied)));
     let effects = screen.take_effects();
     let at = |wanted: &dyn Fn(&Effect) -> bool| effects.iter().position(wanted).unwrap();

@@ -127,7 +127,7 @@ fn a_mirror_follows_events() {
     all(asked).for_each(|event| mirror.apply(event));
     assert_eq!((mirror.questions.len(), mirror.approvals.len()), (6, 2));
     assert!(mirror.asks("q") && !mirror.asks("r"));
-    mirror.answered("q");
+    mirror.remove_question("q");
     assert!(mirror.questions.is_empty() && mirror.approvals.len() == 2);
     let (id, outcome) = ("q".to_owned(), ApprovalOutcome::Denied);
     mirror.apply(&QuestionEvent::ApprovalEnded { id, outcome }.into());

@@ -346,15 +346,15 @@ fn a_panic_gives_the_terminal_back_and_leaves_a_report() {
 #[ignore = "run by a_panic_gives_the_terminal_back_and_leaves_a_report"]
 fn child_that_panics() {
     use tau::app::geometry::ScreenKind;
-    use tau::cli::tui::terminal::{MouseCapture, Painted, Tty};
+    use tau::cli::tui::terminal::{FrameProperties, MouseCapture, Tty};
     let Some(home) = std::env::var_os("TAU_HOME") else { return };
     tau::cli::process::crash::install(home.into());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let mut tty = Tty::enter(ScreenKind::Full, MouseCapture::On).unwrap();
-        tty.draw(|_| Painted { cursor: Some((0, 0)), finished: 0, floats: false }).unwrap();
+        tty.draw(|_| FrameProperties { cursor: Some((0, 0)), finished: 0, floats: false }).unwrap();
         let task = tokio::spawn(async { panic!("the answer was {}", 41) });
-        tau::cli::process::crash::crashed().await;
+        tau::cli::process::crash::wait_for_crash().await;
         assert!(task.in_time("the panic of the task").await.is_err());
     });
     std::process::exit(tau::cli::process::crash::or_crash(tau::cli::process::exit::Exit::Ok).code().into());

@@ -23,7 +23,7 @@ fn text_of(row: &Line<'_>) -> String {
 
 fn rows_of(source: &str, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Line<'static>> {
     let mut rows: Vec<Line<'static>> = Vec::new();
-    for block in MarkdownBlocks::of(source).closed() {
+    for block in MarkdownBlocks::of(source).closed_blocks() {
         if !rows.is_empty() && !block.continues() {
             rows.push(Line::default());
         }
@@ -443,7 +443,7 @@ fn ansi_of(row: &Line<'_>) -> String {
         Some(Color::Rgb(r, g, b)) => format!(";{};2;{r};{g};{b}", base + 8),
         Some(Color::Indexed(index)) => format!(";{};5;{index}", base + 8),
         Some(named) => {
-            let index = (0..16).find(|index| tau::view::color::named(*index) == named).unwrap_or(7);
+            let index = (0..16).find(|index| tau::view::color::ansi_color(*index) == named).unwrap_or(7);
             format!(";{};5;{index}", base + 8)
         }
     };

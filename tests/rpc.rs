@@ -23,7 +23,7 @@ use tau::agent::protocol::query::SessionSource;
 use tau::agent::provider::{FailureKind, Transport};
 use tau::cli::args::front_end::RpcEvents;
 use tau::cli::process::exit::Exit;
-use tau::cli::process::signals::Caught;
+use tau::cli::process::signals::CaughtSignal;
 use tau::cli::rpc::{self, host::RpcHost};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::sync::mpsc;
@@ -78,7 +78,7 @@ struct Client {
     input: Option<DuplexStream>,
     output: Option<Lines<BufReader<DuplexStream>>>,
     service: JoinHandle<Exit>,
-    signals: mpsc::Sender<Caught>,
+    signals: mpsc::Sender<CaughtSignal>,
     dir: tempfile::TempDir,
     /// Every record so far.
     seen: Vec<Value>,
@@ -104,7 +104,7 @@ impl Client {
         change(&mut config);
         let (near_in, far_in) = tokio::io::duplex(1 << 16);
         let (far_out, near_out) = tokio::io::duplex(pipe);
-        let (signals, mut caught) = mpsc::channel::<Caught>(4);
+        let (signals, mut caught) = mpsc::channel::<CaughtSignal>(4);
         // On a separate thread, as in the program: the server need not be `Send`.
         let service = tokio::task::spawn_blocking(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

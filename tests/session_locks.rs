@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tau::agent::session::lock::{Life, Owner, note_path, noted, take_unused};
+use tau::agent::session::lock::{Life, Owner, note_path, read_owner, take_unused};
 use tau::agent::session::{Access, ForkRange, Session, SessionError};
 
 use crate::support::session_files::{Folder, HEADER, line, texts, user};
@@ -20,16 +20,16 @@ fn a_note_names_the_owner_as_long_as_the_session_is_open() {
     let folder = Folder::new();
     let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
     let session = Session::open(&path).unwrap();
-    let noted_owner = noted(&path).unwrap();
+    let noted_owner = read_owner(&path).unwrap();
     assert_eq!((noted_owner.pid, noted_owner.life()), (std::process::id(), Life::Runs));
     assert_eq!(fs::metadata(note_path(&path)).unwrap().permissions().mode() & 0o777, 0o600);
     let error = Session::open(&path).unwrap_err().to_string();
     assert!(error.ends_with(&format!("in use by another tau (process {})", std::process::id())), "{error}");
     drop(session);
-    assert!(noted(&path).is_none(), "the note goes with the session");
+    assert!(read_owner(&path).is_none(), "the note goes with the session");
     let mut new = Session::begin(Some(folder.path()), Path::new("/srv"), None);
     new.append(user("x")).unwrap();
-    assert!(noted(new.info().file.as_ref().unwrap()).is_some());
+    assert!(read_owner(new.info().file.as_ref().unwrap()).is_some());
 }
 
 #[test]
@@ -38,9 +38,9 @@ fn a_session_that_moves_keeps_its_note() {
     let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
     let session = Session::open(&path).unwrap();
     let session = session.move_to(None, folder.path()).unwrap();
-    assert!(noted(&path).is_some(), "it is open");
+    assert!(read_owner(&path).is_some(), "it is open");
     drop(session);
-    assert!(noted(&path).is_none());
+    assert!(read_owner(&path).is_none());
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_session_that_is_looked_at_is_not_written_to() {
     second.append(user("two")).unwrap();
     second.flush().unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
-    assert_eq!(noted(&path).unwrap().pid, std::process::id(), "the note of the first stays");
+    assert_eq!(read_owner(&path).unwrap().pid, std::process::id(), "the note of the first stays");
     let mut copy = second.fork(Some(folder.path()), ForkRange::All).unwrap();
     assert!(!copy.is_read_only());
     copy.append(user("three")).unwrap();
@@ -158,7 +158,7 @@ fn a_session_that_is_looked_at_is_not_written_to() {
     drop(copy);
     assert_eq!(texts(&Session::open(&copied).unwrap()), ["user:one", "user:two", "user:three"]);
     drop(first);
-    assert!(noted(&path).is_none());
+    assert!(read_owner(&path).is_none());
 }
 
 #[test]

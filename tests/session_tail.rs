@@ -9,7 +9,7 @@ use tau::agent::protocol::model::ThinkingLevel;
 use tau::agent::protocol::session_row::SessionRow;
 use tau::agent::session::index::SessionIndex;
 use tau::agent::session::last_exchange::last_exchange;
-use tau::agent::session::list::list_known;
+use tau::agent::session::list::list_with_index;
 use tau::agent::session::{Access, Session};
 
 use crate::session_search::hits;
@@ -51,10 +51,10 @@ fn the_end_is_read_first_and_the_rest_when_it_is_needed() {
     let context = session.context();
     assert_eq!(context.model, Some(("p".into(), "q".into())));
     assert_eq!(context.thinking, Some(ThinkingLevel::High));
-    assert!(!session.context_is_loaded());
+    assert!(!session.is_context_loaded());
     session.append(user("new")).unwrap();
     session.whole().unwrap();
-    assert!(session.unread().is_none() && session.context_is_loaded());
+    assert!(session.unread().is_none() && session.is_context_loaded());
     let all = texts(&session);
     assert_eq!((all.len(), all[0].as_str(), all[200].as_str()), (201, "user:message 0", "user:new"));
     session.append(assistant("end")).unwrap();
@@ -85,7 +85,7 @@ fn a_compaction_at_the_end_makes_the_context_known() {
         let folder = Folder::new();
         let path = folder.file(long(200, &[(195, compaction(kept))]));
         let session = Session::open_tail(&path, Access::Write, 3_000).unwrap();
-        assert_eq!(session.context_is_loaded(), known, "{kept}");
+        assert_eq!(session.is_context_loaded(), known, "{kept}");
         if known {
             assert_eq!(texts(&session), texts(&Session::open_as(&path, Access::Read).unwrap()), "{kept}");
         }
@@ -112,7 +112,7 @@ fn small_and_odd_files_are_read_whole() {
 
 fn rows(root: &Path, known: &mut SessionIndex) -> Vec<SessionRow> {
     let mut rows = Vec::new();
-    list_known(root, None, known, &mut |row| {
+    list_with_index(root, None, known, &mut |row| {
         rows.push(row);
         true
     });

@@ -27,7 +27,7 @@ fn the_newest_session_of_the_screen_is_none_of_print_mode() {
     };
     let shown = written(Session::begin(Some(&root), here, None));
     fs::File::open(&shown).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-    let printed = written(Session::begin_printed(Some(&root), here, None));
+    let printed = written(Session::begin_for_printing(Some(&root), here, None));
     assert_eq!(list::newest(&root, here, false), Some(shown));
     assert_eq!(list::newest(&root, here, true), Some(printed));
 }

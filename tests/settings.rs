@@ -170,19 +170,19 @@ fn a_tilde_in_a_path_is_the_home_directory() {
 fn saving_one_setting_keeps_the_file() {
     let home = Home::new();
     let path = home.paths().config_file();
-    write::save(&home.paths().shared(path.clone()), "theme", "day").unwrap();
+    write::save(&home.paths().shared_file(path.clone()), "theme", "day").unwrap();
     fs::write(&path, "# mine\ntheme = 'x'\n\n[keys]\nquit = [\"q\"]\n").unwrap();
-    write::save(&home.paths().shared(path.clone()), "theme", "night").unwrap();
-    write::save(&home.paths().shared(path.clone()), "model", "a/b").unwrap();
+    write::save(&home.paths().shared_file(path.clone()), "theme", "night").unwrap();
+    write::save(&home.paths().shared_file(path.clone()), "model", "a/b").unwrap();
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(text, "# mine\ntheme = \"night\"\nmodel = \"a/b\"\n\n[keys]\nquit = [\"q\"]\n");
-    assert!(write::save(&home.paths().shared(path.clone()), "colour", "x").is_err());
-    assert!(write::save(&home.paths().shared(path.clone()), "mouse", "x").is_err());
+    assert!(write::save(&home.paths().shared_file(path.clone()), "colour", "x").is_err());
+    assert!(write::save(&home.paths().shared_file(path.clone()), "mouse", "x").is_err());
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
     let real = home.path().join("dotfiles.toml");
     fs::rename(&path, &real).unwrap();
     symlink(&real, &path).unwrap();
-    write::save(&home.paths().shared(path.clone()), "theme", "link").unwrap();
+    write::save(&home.paths().shared_file(path.clone()), "theme", "link").unwrap();
     assert!(path.is_symlink() && fs::read_to_string(&real).unwrap().contains("\"link\""));
 }
 
@@ -268,7 +268,7 @@ fn keys_have_an_order() {
         let named = setup(models, config, &variables, Some(("anthropic", flag)));
         assert_eq!(named.keys.check_flag(), Ok(()));
         assert_eq!((named.key(CLAUDE), named.key("openai/gpt-5")), (key.into(), "o".into()), "{flag}");
-        assert!(named.keys.known_values().contains(&Secret::new(key)), "{flag}");
+        assert!(named.keys.secret_values().contains(&Secret::new(key)), "{flag}");
     }
     let unset = setup(models, config, &variables, Some(("anthropic", "$NO_SUCH_VARIABLE")));
     let complaint = "--api-key: the environment variable NO_SUCH_VARIABLE is not set";
@@ -316,10 +316,12 @@ fn commands_print_keys_once() {
     let config = format!("provider = \"xai\"\napi_key = \"{command}\"\n");
     let setup_xai = setup("", &config, &[], None);
     let model = "xai/grok-4.3";
-    assert!(setup_xai.keys.held(["xai"]) == ["xai"] && setup_xai.keys.known_values().is_empty());
+    assert!(
+        setup_xai.keys.providers_with_keys(["xai"]) == ["xai"] && setup_xai.keys.secret_values().is_empty()
+    );
     assert_eq!((setup_xai.key(model), setup_xai.key(model)), ("printed-key".into(), "printed-key".into()));
     assert_eq!(fs::read_to_string(&count).unwrap(), "x\n");
-    assert_eq!(setup_xai.keys.known_values(), [Secret::new("printed-key")]);
+    assert_eq!(setup_xai.keys.secret_values(), [Secret::new("printed-key")]);
     let endless = ("!yes", "printed more than 64 KB");
     for (command, expected) in [("!exit 3", "failed"), ("!true", "printed nothing"), endless] {
         let config = format!("provider = \"xai\"\napi_key = \"{command}\"\n");
@@ -339,7 +341,7 @@ fn a_refused_key_is_asked_for_again() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let renewed = |refused: &str| {
         let renewed = runtime.block_on(async {
-            setup_xai.keys.renewed(&model, &Secret::new(refused)).in_time("the key").await
+            setup_xai.keys.replacement_key(&model, &Secret::new(refused)).in_time("the key").await
         });
         renewed.map(|key| key.map(|key| key.expose().to_owned())).map_err(|failure| failure.to_string())
     };
@@ -350,7 +352,7 @@ fn a_refused_key_is_asked_for_again() {
     assert_eq!(renewed("first-token"), Ok(Some("second-token".into())));
     assert_eq!(renewed("second-token"), Ok(None), "there is no other");
     assert_eq!(setup_xai.key("xai/grok-4.3"), "second-token");
-    let known = setup_xai.keys.known_values();
+    let known = setup_xai.keys.secret_values();
     assert_eq!(known, [Secret::new("first-token"), Secret::new("second-token")]);
     fs::remove_file(&token).unwrap();
     assert!(renewed("second-token").unwrap_err().starts_with("the command for the key failed"));
@@ -358,7 +360,7 @@ fn a_refused_key_is_asked_for_again() {
     assert_eq!(
         runtime
             .block_on(async {
-                fixed.keys.renewed(&model, &Secret::new("fixed-key")).in_time("the key").await
+                fixed.keys.replacement_key(&model, &Secret::new("fixed-key")).in_time("the key").await
             })
             .unwrap(),
         None
@@ -376,9 +378,9 @@ fn stored_keys_are_private_and_keep_company() {
     let stored: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     assert_eq!(stored["openai"], json!({"type": "api_key", "key": "sk-12345678"}));
     assert_eq!(stored["theirs"], other["theirs"]);
-    assert_eq!(setup_auth.keys.held(["openai", "theirs"]), ["openai"]);
+    assert_eq!(setup_auth.keys.providers_with_keys(["openai", "theirs"]), ["openai"]);
     assert_eq!(setup_auth.keys.stored_providers(), ["theirs", "openai"]);
-    assert_eq!(setup_auth.keys.known_values(), [Secret::new("sk-12345678")]);
+    assert_eq!(setup_auth.keys.secret_values(), [Secret::new("sk-12345678")]);
     fs::write(&path, "broken").unwrap();
     assert!(setup_auth.keys.store("openai", &Secret::new("x")).is_err());
     assert_eq!(fs::read_to_string(&path).unwrap(), "broken");
@@ -400,7 +402,7 @@ fn known_values_are_all_keys_once() {
     let setup_all =
         setup(models, "provider = \"xai\"\napi_key = \"four\"", &variables, Some(("groq", "five")));
     let mut values: Vec<String> =
-        setup_all.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
+        setup_all.keys.secret_values().iter().map(|key| key.expose().to_owned()).collect();
     values.sort();
     let headers = ["Token six-is-long", "five", "four", "one", "seven-is-long", "six-is-long"];
     assert_eq!(values, [&headers[..], &["three", "two"]].concat());
@@ -449,7 +451,7 @@ fn queries_find_models() {
         both.catalogue.find_at(&both.keys, None, id).is_err(),
         "it went to another provider than the named one"
     );
-    let configured = with_keys.catalogue.configured(&with_keys.keys);
+    let configured = with_keys.catalogue.usable_models(&with_keys.keys);
     assert!(configured.len() > 300 && configured.iter().all(|model| model.provider == "openrouter"));
     assert_eq!(with_keys.catalogue.get("demo", "demo").as_deref(), Some(&demo()));
     assert_eq!(with_keys.catalogue.get("openai", "nothing"), None);
@@ -495,7 +497,7 @@ id = "claude-new"
         let new = setup_own.catalogue.get("anthropic", "claude-new").unwrap();
         assert_eq!((new.api, new.cost), (Api::AnthropicMessages, None));
     }
-    let configured = setup_own.catalogue.configured(&setup_own.keys);
+    let configured = setup_own.catalogue.usable_models(&setup_own.keys);
     assert_eq!(configured.iter().map(|model| model.reference()).collect::<Vec<_>>(), ["local/coder-32b"]);
     let home = Home::with("models.toml", "[vendors.x]\nbase_ur = \"y\"\n");
     let error = Catalogue::load(&home.paths(), &Settings::default(), None).unwrap_err().to_string();

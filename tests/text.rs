@@ -105,7 +105,7 @@ fn code(lang: &str, text: &str, part: CodePart, start_line: usize) -> MarkdownBl
 }
 
 fn check_blocks(source: &str, expected: &[MarkdownBlock]) {
-    assert_eq!(MarkdownBlocks::of(source).closed(), expected, "for {source:?}");
+    assert_eq!(MarkdownBlocks::of(source).closed_blocks(), expected, "for {source:?}");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn long_fences_are_closed_in_parts() {
     let body = "x\n".repeat(5 * PART);
     let blocks = MarkdownBlocks::of(&format!("```c\n{body}```\n"));
     let parts: Vec<(CodePart, usize)> = blocks
-        .closed()
+        .closed_blocks()
         .iter()
         .map(|block| match block {
             MarkdownBlock::Code { part, start_line, .. } => (*part, *start_line),
@@ -150,10 +150,10 @@ fn long_fences_are_closed_in_parts() {
         .collect();
     let expected = [(CodePart::First, 0), (CodePart::Middle, 2 * PART), (CodePart::Last, 4 * PART)];
     assert_eq!(parts, expected);
-    assert!(!blocks.closed()[0].continues() && blocks.closed()[1].continues());
+    assert!(!blocks.closed_blocks()[0].continues() && blocks.closed_blocks()[1].continues());
     let at_empty_line =
         MarkdownBlocks::of(&format!("```c\n{}\n{}```\n", "x\n".repeat(PART), "y\n".repeat(3)));
-    assert_eq!(at_empty_line.closed().len(), 2);
+    assert_eq!(at_empty_line.closed_blocks().len(), 2);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn blocks_cost_what_the_delta_costs() {
     let mut blocks = MarkdownBlocks::default();
     list.as_bytes().chunks(7).for_each(|chunk| blocks.push(std::str::from_utf8(chunk).unwrap()));
     blocks.finish();
-    assert_eq!(blocks.closed().len(), 1);
+    assert_eq!(blocks.closed_blocks().len(), 1);
 }
 
 /// Markdown that is hard to split, and text that is hard to display.
@@ -301,11 +301,11 @@ proptest! {
         let mut whole = MarkdownBlocks::default();
         whole.push(&text);
         prop_assert_eq!(&streamed, &whole);
-        let before = streamed.closed().to_vec();
+        let before = streamed.closed_blocks().to_vec();
         streamed.finish();
-        prop_assert!(streamed.closed().starts_with(&before), "a closed block never changes");
+        prop_assert!(streamed.closed_blocks().starts_with(&before), "a closed block never changes");
         let at_once = MarkdownBlocks::of(&text);
-        prop_assert_eq!(streamed.closed(), at_once.closed());
+        prop_assert_eq!(streamed.closed_blocks(), at_once.closed_blocks());
     }
 
     #[test]
@@ -313,7 +313,7 @@ proptest! {
         // References are resolved only within a block, and fences come without their marks.
         let text = printable(&text.replace(['[', '`', '~'], "")).into_owned();
         let blocks = MarkdownBlocks::of(&text);
-        let sources: Vec<&str> = blocks.closed().iter().map(|block| match block {
+        let sources: Vec<&str> = blocks.closed_blocks().iter().map(|block| match block {
             MarkdownBlock::Markdown(source) => &**source,
             MarkdownBlock::Code { text, .. } => text,
         }).collect();

@@ -131,13 +131,13 @@ fn an_argument_is_not_given_under_two_names() {
         ("write", json!({"filename": "shown.txt", "file": "real.txt", "content": "x"})),
         ("edit", json!({"path": "a", "edits": [{"old_string": "a", "old_text": "b", "new_string": "c"}]})),
     ] {
-        let error =
-            args::fitted(given.clone(), tools.get(tool).unwrap().spec()).expect_err(&given.to_string());
+        let error = args::fit_to_schema(given.clone(), tools.get(tool).unwrap().spec())
+            .expect_err(&given.to_string());
         assert!(error.to_string().contains("has two values, one of them as `"), "{given}: {error}");
     }
     for same in [json!({"path": "a", "file": "a"}), json!({"path": null, "file": "a"}), json!({"file": "a"})]
     {
-        let fitted = args::fitted(same.clone(), tools.get("read").unwrap().spec()).unwrap();
+        let fitted = args::fit_to_schema(same.clone(), tools.get("read").unwrap().spec()).unwrap();
         assert_eq!(fitted, json!({"path": "a"}), "{same}");
         assert_eq!(args::partial(&same, "path"), Some("a"), "{same}");
     }

@@ -292,9 +292,9 @@ fn tools_are_chosen_by_name() {
         |tools: &Toolbox| tools.specs().into_iter().map(|spec| spec.name).collect::<Vec<_>>().join(" ");
     assert_eq!(names(&Toolbox::standard()), "read bash jobs edit write ask_user");
     assert_eq!(names(&Toolbox::all()), "read bash jobs edit write ask_user grep find ls delegate");
-    let chosen = Toolbox::named(&["grep".into(), "read".into()]).unwrap();
+    let chosen = Toolbox::from_names(&["grep".into(), "read".into()]).unwrap();
     assert_eq!(names(&chosen), "read grep");
-    let error = Toolbox::named(&["read".into(), "gerp".into()]).unwrap_err();
+    let error = Toolbox::from_names(&["read".into(), "gerp".into()]).unwrap_err();
     assert_eq!(
         error,
         "unknown tool \"gerp\"; the tools are read, bash, jobs, edit, write, ask_user, grep, find, ls, delegate"

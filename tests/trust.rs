@@ -13,7 +13,7 @@ use tau::agent::settings::trust::Project;
 use tau::agent::settings::{Settings, folder};
 use tau::app::boot::Boot;
 use tau::app::geometry::Size;
-use tau::app::request::{Applied, ScreenReply, ScreenRequest};
+use tau::app::request::{ScreenReply, ScreenRequest, SettingsUpdate};
 use tau::app::{Effect, Msg};
 use tau::cli::args::CliArgs;
 use tau::cli::compose::{AgentPrompt, Setup, reload};
@@ -452,10 +452,10 @@ impl Started {
     }
 
     /// The user trusts a folder, or no longer does.
-    fn answer(&mut self, folder: &str, trusted: bool) -> Applied {
+    fn answer(&mut self, folder: &str, trusted: bool) -> SettingsUpdate {
         let root = self.dir.path().join(folder).canonicalize().unwrap();
         self.setup.refresh_projects().unwrap();
-        let project = self.setup.project.shown(&root).unwrap().clone();
+        let project = self.setup.project.shown_project(&root).unwrap().clone();
         project.answer(&shared(&self.setup.paths.trust_file()), trusted).unwrap();
         let (setup, applied) = reload::reload(&self.setup, &self.prompt).unwrap();
         self.setup = setup;
@@ -464,7 +464,7 @@ impl Started {
 }
 
 /// The setting of thinking, if one of the screen has changed.
-fn hides_thinking(applied: &Applied) -> Option<bool> {
+fn hides_thinking(applied: &SettingsUpdate) -> Option<bool> {
     applied.screen.as_ref().map(|screen| screen.hide_thinking)
 }
 
@@ -481,7 +481,7 @@ fn trust_holds_at_once() {
     // The model of the command line stays.
     assert!(!any(&root.commands, |command| matches!(command, SettingsCommand::SetModel { .. })));
     assert!(root.commands.contains(&tune(Tuning::AutoCompaction { enabled: false })));
-    let system = |applied: &Applied| {
+    let system = |applied: &SettingsUpdate| {
         applied.commands.iter().find_map(|command| match command {
             AgentCommand::Settings(SettingsCommand::SetSystem { text }) => Some(text.clone()),
             _ => None,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tau::agent::protocol::trust::{ChangeKind, FileChange, Folder, Trust};
 use tau::app::boot::Boot;
-use tau::app::request::{Applied, ScreenReply, ScreenRequest};
+use tau::app::request::{ScreenReply, ScreenRequest, SettingsUpdate};
 use tau::app::screen_settings::ScreenSettings;
 use tau::app::{Effect, Msg};
 
@@ -66,11 +66,11 @@ fn the_settings_of_another_directory_are_applied_and_asked_about() {
     let mut screen = Screen::boot(boot());
     screen.take_effects();
     let command = timeout(Some(9));
-    let applied = Applied {
+    let applied = SettingsUpdate {
         text: "settings of /srv/web: bash_timeout 9".into(),
         commands: vec![command.clone()],
         theme: Some("light".into()),
-        ..Applied::default()
+        ..SettingsUpdate::default()
     };
     let place = "/srv/web".to_owned();
     screen.send(Msg::DirectoryChanged { applied, folders: vec![changed_folder()], place });
@@ -91,12 +91,12 @@ fn what_follows_from_trust_is_done_and_told() {
         panic!()
     };
     let command = timeout(Some(9));
-    let applied = Applied {
+    let applied = SettingsUpdate {
         text: "trusted; now in effect: theme light".into(),
         commands: vec![command.clone()],
         theme: Some("light".into()),
         screen: Some(ScreenSettings { hide_thinking: true, ..ScreenSettings::default() }),
-        ..Applied::default()
+        ..SettingsUpdate::default()
     };
     screen.send(Msg::Finished(ticket, ScreenReply::Applied(applied)));
     assert!(text(&screen.draw()).contains("now in effect: theme light"));

@@ -8,7 +8,7 @@ use tau::agent::protocol::command::{
 };
 use tau::agent::protocol::event::{Question, QuestionEvent};
 use tau::app::Effect;
-use tau::app::slash::{ALIASES, TABLE, unlisted};
+use tau::app::slash::{ALIASES, TABLE, unlisted_commands};
 use tau::tools::user::UserQuestion;
 
 use crate::approvals::{COMMAND, answers, change, change_request, command_request, pause, waiting};
@@ -66,7 +66,7 @@ fn other_names_are_completed_and_not_listed() {
         rows.map(|row| row.insert.trim().to_owned()).collect()
     };
     let listed = rows(&screen);
-    for (row, _) in unlisted() {
+    for (row, _) in unlisted_commands() {
         let name = format!("/{}", row.name);
         assert!(!listed.contains(&name), "{name} is listed");
         let mut screen = Folded::new();

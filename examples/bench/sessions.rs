@@ -9,7 +9,7 @@ use tau::agent::protocol::message::{Message, UserContent, UserMessage};
 use tau::agent::session::Session;
 use tau::agent::session::foreign::places::ForeignPlaces;
 use tau::agent::session::index::SessionIndex;
-use tau::agent::session::list::list_known;
+use tau::agent::session::list::list_with_index;
 use tau::agent::session::search::{SearchLimits, SearchScope, search};
 
 use crate::terminal::Terminal;
@@ -82,7 +82,7 @@ fn listing(dir: &Path) {
         let start = Instant::now();
         let mut known = SessionIndex::load(&index);
         let (mut count, mut first) = (0, None);
-        list_known(&root, None, &mut known, &mut |_| {
+        list_with_index(&root, None, &mut known, &mut |_| {
             count += 1;
             first.get_or_insert_with(|| start.elapsed());
             true

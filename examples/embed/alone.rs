@@ -9,13 +9,13 @@ use tau_agent::prelude::*;
 use tau_agent::protocol::approval::ApprovalRequest;
 use tau_agent::protocol::command::SessionCommand;
 use tau_agent::protocol::undo::UndoOrder;
-use tau_agent::provider::scripted::{Scripted, calls, says};
+use tau_agent::provider::scripted::{ScriptedTransport, calls, says};
 use tau_agent::serde_json::{Value, json};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
 
 /// An agent with the standard tools in `cwd`, whose model makes this call and then says "done".
 fn calling(cwd: &Path, tool: &str, arguments: Value) -> AgentBuilder {
-    let script = Scripted::new([calls(&[("a", tool, arguments)]), says("done")]);
+    let script = ScriptedTransport::new([calls(&[("a", tool, arguments)]), says("done")]);
     Agent::builder().model(tau_agent::catalogue::demo()).transport(script).tools(Toolbox::standard()).cwd(cwd)
 }
 

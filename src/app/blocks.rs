@@ -162,7 +162,7 @@ impl MarkdownBlocks {
     }
 
     /// The blocks that no longer change.
-    pub fn closed(&self) -> &[MarkdownBlock] {
+    pub fn closed_blocks(&self) -> &[MarkdownBlock] {
         &self.closed
     }
 
@@ -187,7 +187,7 @@ impl MarkdownBlocks {
         let closing = !partial.is_empty() && partial.trim().chars().all(|c| c == fence.mark);
         let text = match closing {
             true => complete.into(),
-            false => format!("{complete}{}", unindented(partial, fence.indent)).into(),
+            false => format!("{complete}{}", strip_indent(partial, fence.indent)).into(),
         };
         let part = fence.next_part(true);
         Some(MarkdownBlock::Code { lang: fence.lang.clone(), text, part, start_line: fence.before })
@@ -271,7 +271,7 @@ impl MarkdownBlocks {
             self.empty_tail();
             return;
         }
-        let kept = unindented(line, fence.indent);
+        let kept = strip_indent(line, fence.indent);
         let (empty, stripped) = (kept.trim().is_empty(), line.len() - kept.len());
         self.tail.drain(self.line..self.line + stripped);
         self.line = self.tail.len();
@@ -329,7 +329,7 @@ fn fence_start(line: &str) -> Option<Fence> {
 }
 
 /// `line` without the indentation of its fence, as far as it has it.
-fn unindented(line: &str, indent: usize) -> &str {
+fn strip_indent(line: &str, indent: usize) -> &str {
     let spaces = line.bytes().take(indent).take_while(|byte| *byte == b' ').count();
     line.get(spaces..).unwrap_or(line)
 }

@@ -41,7 +41,7 @@ pub struct ShellStyle {
 
 impl ShellStyle {
     /// A path as written in the command. A quote stays open.
-    fn written(self, path: &str) -> String {
+    fn format_path(self, path: &str) -> String {
         let (home, rest) = match path.strip_prefix("~/") {
             Some(rest) => (format!("{}/", self.home), rest),
             None => (String::new(), path),
@@ -49,9 +49,9 @@ impl ShellStyle {
         match self.quote {
             None => format!(
                 "{home}{}",
-                escaped(rest, |c| { !c.is_ascii() || c.is_ascii_alphanumeric() || "_-./+,:@%^".contains(c) })
+                escape(rest, |c| { !c.is_ascii() || c.is_ascii_alphanumeric() || "_-./+,:@%^".contains(c) })
             ),
-            Some('"') => format!("\"{home}{}", escaped(rest, |c| !"\"\\$`".contains(c))),
+            Some('"') => format!("\"{home}{}", escape(rest, |c| !"\"\\$`".contains(c))),
             Some(quote) => format!("{quote}{home}{}", rest.replace('\'', "'\\''")),
         }
     }
@@ -63,18 +63,18 @@ impl CompletionKind {
         matches!(self, CompletionKind::Path | CompletionKind::ShellPath(_))
     }
 
-    fn written(self, path: &str) -> String {
+    fn format_path(self, path: &str) -> String {
         match self {
             CompletionKind::Command | CompletionKind::Path => path.to_owned(),
-            CompletionKind::Argument => quoted(path),
+            CompletionKind::Argument => quote_word(path),
             CompletionKind::File | CompletionKind::Resource => format!("@{path}"),
-            CompletionKind::ShellPath(style) => style.written(path),
+            CompletionKind::ShellPath(style) => style.format_path(path),
         }
     }
 
     /// A complete path as written: a folder can be completed further, after a file the next word begins.
-    fn written_whole(self, path: &str) -> String {
-        let written = self.written(path);
+    fn format_whole_path(self, path: &str) -> String {
+        let written = self.format_path(path);
         match self {
             _ if path.ends_with('/') => written,
             CompletionKind::ShellPath(ShellStyle { quote: Some(quote), .. }) => format!("{written}{quote} "),
@@ -139,7 +139,7 @@ fn shell_word(command: &str) -> PathWord {
 }
 
 /// A text with a backslash before each character that is not plain.
-fn escaped(text: &str, is_plain: impl Fn(char) -> bool) -> String {
+fn escape(text: &str, is_plain: impl Fn(char) -> bool) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         if !is_plain(c) {
@@ -151,7 +151,7 @@ fn escaped(text: &str, is_plain: impl Fn(char) -> bool) -> String {
 }
 
 /// A value as one word of a command of tau.
-fn quoted(value: &str) -> String {
+fn quote_word(value: &str) -> String {
     let has = |wanted: &[char]| value.contains(wanted);
     match () {
         () if !value.contains(char::is_whitespace) && !has(&['"', '\'']) => value.to_owned(),
@@ -192,7 +192,7 @@ pub struct Completion {
 
 /// The completion that the text before the cursor asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum CompletionTarget {
     Nothing,
     Command(String),
     File(String),
@@ -200,16 +200,16 @@ pub enum Wanted {
 
 /// Finds the completion target while typing. `first` says whether the cursor is on the first line, `completed` is
 /// the last completed path.
-pub fn wanted(before_cursor: &str, first: bool, completed: &str) -> Wanted {
+pub fn find_target(before_cursor: &str, first: bool, completed: &str) -> CompletionTarget {
     if let Some(word) = before_cursor.strip_prefix('/').filter(|_| first)
         && !word.contains(|c: char| c.is_whitespace() || c == '/')
     {
-        return Wanted::Command(word.to_owned());
+        return CompletionTarget::Command(word.to_owned());
     }
     let word = word_from(before_cursor, completed).unwrap_or_else(|| last_word(before_cursor));
     match word.strip_prefix('@') {
-        Some(query) => Wanted::File(query.to_owned()),
-        None => Wanted::Nothing,
+        Some(query) => CompletionTarget::File(query.to_owned()),
+        None => CompletionTarget::Nothing,
     }
 }
 
@@ -245,7 +245,7 @@ impl Completion {
         let names: Vec<&str> = commands.rows().iter().map(|row| row.name.as_ref()).collect();
         let listed = fuzzy::rank(word, &names);
         let is_begun = |row: &&CommandRow| word.len() >= MIN_BEGUN && row.name.starts_with(word);
-        let unlisted = commands.unlisted().iter().filter(is_begun);
+        let unlisted = commands.unlisted_rows().iter().filter(is_begun);
         let listed = listed.iter().filter_map(|found| commands.rows().get(found.index));
         let mut found: Vec<&CommandRow> = listed.chain(unlisted).collect();
         // A name that is typed in full comes before longer ones, and those before others with its letters.
@@ -299,7 +299,7 @@ impl Completion {
             let start = uri.as_str().split('{').next().unwrap_or_default();
             let end = if resource.is_template { "" } else { " " };
             CompletionRow {
-                insert: CompletionKind::Resource.written(&format!("{server}:{start}{end}")),
+                insert: CompletionKind::Resource.format_path(&format!("{server}:{start}{end}")),
                 title: uri.clone(),
                 help: Printable::line(&parts.collect::<Vec<_>>().join(" · ")),
             }
@@ -343,7 +343,7 @@ impl Completion {
     /// Fills in paths and returns their common prefix as written.
     pub fn fill(&mut self, paths: &[String]) -> String {
         let row = |path: &String| CompletionRow {
-            insert: self.kind.written_whole(path),
+            insert: self.kind.format_whole_path(path),
             title: Printable::line(path),
             help: Printable::default(),
         };
@@ -351,7 +351,7 @@ impl Completion {
         self.count = paths.len();
         self.selected = 0;
         self.ticket = None;
-        self.kind.written(common_start(paths))
+        self.kind.format_path(common_start(paths))
     }
 
     /// Removes the values that do not begin with the current word.
@@ -380,7 +380,7 @@ impl Completion {
         let name = Some(argument).filter(|name| self.word.starts_with(&format!("{name}=")));
         let prefix = name.map(|name| format!("{name}=")).unwrap_or_default();
         let row = |value: &String| CompletionRow {
-            insert: format!("{prefix}{} ", self.kind.written(Printable::line(value).as_str())),
+            insert: format!("{prefix}{} ", self.kind.format_path(Printable::line(value).as_str())),
             title: Printable::line(value),
             help: Printable::line(argument),
         };
@@ -403,7 +403,7 @@ impl Completion {
     }
 
     /// The selected row.
-    pub fn chosen(&self) -> Option<&CompletionRow> {
+    pub fn selected_row(&self) -> Option<&CompletionRow> {
         self.rows.get(self.selected)
     }
 }
@@ -414,20 +414,20 @@ mod tests {
 
     #[test]
     fn reads_off_what_is_wanted() {
-        let command = |word: &str| Wanted::Command(word.to_owned());
-        let file = |word: &str| Wanted::File(word.to_owned());
+        let command = |word: &str| CompletionTarget::Command(word.to_owned());
+        let file = |word: &str| CompletionTarget::File(word.to_owned());
         for (before, first, expected) in [
             ("/mo", true, command("mo")),
             ("/", true, command("")),
-            ("/mo", false, Wanted::Nothing),
-            ("/model x", true, Wanted::Nothing),
-            ("/usr/b", true, Wanted::Nothing),
+            ("/mo", false, CompletionTarget::Nothing),
+            ("/model x", true, CompletionTarget::Nothing),
+            ("/usr/b", true, CompletionTarget::Nothing),
             ("see @src/ma", false, file("src/ma")),
             ("see @", true, file("")),
-            ("mail a@b", true, Wanted::Nothing),
-            ("", true, Wanted::Nothing),
+            ("mail a@b", true, CompletionTarget::Nothing),
+            ("", true, CompletionTarget::Nothing),
         ] {
-            assert_eq!(wanted(before, first, ""), expected, "{before:?}");
+            assert_eq!(find_target(before, first, ""), expected, "{before:?}");
         }
     }
 
@@ -436,7 +436,7 @@ mod tests {
         let path = |before: &str, mode: InputMode| {
             let PathWord { word, path, kind } = path_word(before, true, mode);
             assert!(before.ends_with(&word), "{before:?}: {word:?}");
-            assert_eq!(kind.written(&path), word, "{before:?}");
+            assert_eq!(kind.format_path(&path), word, "{before:?}");
             path
         };
         assert_eq!(path("see src/ma", InputMode::Prompt), "src/ma");
@@ -455,7 +455,7 @@ mod tests {
         assert_eq!(path("!x '$HOME/a", InputMode::Shell), "$HOME/a");
         // Text outside quotes is escaped.
         let half = path_word("!cat ~/\"a b", true, InputMode::Shell);
-        assert_eq!((half.word.as_str(), half.kind.written(&half.path).as_str()), ("~/\"a b", "~/a\\ b"));
+        assert_eq!((half.word.as_str(), half.kind.format_path(&half.path).as_str()), ("~/\"a b", "~/a\\ b"));
     }
 
     #[test]
@@ -473,9 +473,9 @@ mod tests {
     #[test]
     fn commands_are_found_fuzzily_and_the_selection_wraps() {
         let mut found = Completion::commands(&Commands::default(), "hk").expect("hotkeys");
-        assert_eq!(found.chosen().map(|row| row.insert.as_str()), Some("/hotkeys "));
+        assert_eq!(found.selected_row().map(|row| row.insert.as_str()), Some("/hotkeys "));
         found.step(-1);
-        assert!(found.chosen().is_some());
+        assert!(found.selected_row().is_some());
         assert_eq!(Completion::commands(&Commands::default(), "zzz"), None);
     }
 }

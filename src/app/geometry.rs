@@ -178,7 +178,7 @@ impl TextLayout {
 /// The layout facts that a frame reports to the model. Folding them and laying out again changes nothing
 /// more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Laid {
+pub struct FrameLayout {
     /// The position with pending scrolling applied and clamped.
     pub position: ScrollPosition,
     /// Rows of the transcript that are on the screen.
@@ -214,7 +214,7 @@ pub struct Laid {
     pub asked_beside: Vec<String>,
     /// The layout of the questions of another session on the board.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within: Option<Box<Laid>>,
+    pub within: Option<Box<FrameLayout>>,
     /// Other texts read to a screen reader, which are not repeated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,

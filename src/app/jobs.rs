@@ -182,13 +182,13 @@ impl Jobs {
     }
 
     /// The screen of the command that has the keyboard, while it runs.
-    pub fn owned_screen(&self) -> Option<&TerminalScreen> {
+    pub fn keyboard_screen(&self) -> Option<&TerminalScreen> {
         Some(&self.job(self.owner?.entry)?.terminal.screen)
     }
 
     /// The keyboard modes that the command with the keyboard requested.
     pub(crate) fn keyboard_modes(&self) -> Modes {
-        self.owned_screen().map(TerminalScreen::modes).unwrap_or_default()
+        self.keyboard_screen().map(TerminalScreen::modes).unwrap_or_default()
     }
 
     /// Gives the keyboard to a command, or takes it back.

@@ -167,7 +167,7 @@ impl Key {
     pub(crate) const LEADER: Key = Key { code: KeyCode::Char('x'), mods: Mods::CTRL };
 
     /// This key, pressed after the leader.
-    pub(crate) fn led(self) -> Key {
+    pub(crate) fn with_leader(self) -> Key {
         Key { mods: self.mods.with(Mods::LED), ..self }
     }
 
@@ -218,7 +218,7 @@ impl Key {
     }
 
     /// The character this key types, if any.
-    pub fn typed(&self) -> Option<char> {
+    pub fn typed_char(&self) -> Option<char> {
         match self.code {
             KeyCode::Char(character) if self.mods.without(Mods::SHIFT).is_none() => Some(character),
             _ => None,
@@ -227,7 +227,7 @@ impl Key {
 
     /// The index of the row that this key, a digit, names: 0 for `1`.
     pub(crate) fn row(&self) -> Option<usize> {
-        (self.typed()?.to_digit(10)? as usize).checked_sub(1)
+        (self.typed_char()?.to_digit(10)? as usize).checked_sub(1)
     }
 
     /// Parses the text form; modifiers in any order, names in any case.
@@ -237,7 +237,7 @@ impl Key {
         if let Some((first, second)) = text.split_once(char::is_whitespace) {
             let key = Key::parse(second).map_err(|_| wrong())?;
             let is_led = Key::parse(first) == Ok(Key::LEADER) && !key.is_led();
-            return if is_led { Ok(key.led()) } else { Err(wrong()) };
+            return if is_led { Ok(key.with_leader()) } else { Err(wrong()) };
         }
         // The plus key itself: `+`, `ctrl++`.
         let (head, code) = match text.strip_suffix('+') {
@@ -420,7 +420,7 @@ mod tests {
         for (text, typed) in
             [("a", Some('a')), ("A", Some('A')), ("space", Some(' ')), ("ctrl+a", None), ("tab", None)]
         {
-            assert_eq!(Key::parse(text).unwrap().typed(), typed, "{text}");
+            assert_eq!(Key::parse(text).unwrap().typed_char(), typed, "{text}");
         }
     }
 }

@@ -78,7 +78,7 @@ impl Keymap {
     }
 
     /// The key's action in a context.
-    pub(crate) fn bound(&self, context: KeyContext, key: Key) -> Option<Action> {
+    pub(crate) fn action_in(&self, context: KeyContext, key: Key) -> Option<Action> {
         match context {
             KeyContext::Panel => self.panel_action(key),
             KeyContext::Composer | KeyContext::Screen => self.action(key),
@@ -114,7 +114,7 @@ impl Keymap {
     }
 
     /// The second keys that follow the leader, with the names of their actions.
-    pub(crate) fn led(&self) -> impl Iterator<Item = (String, &'static str)> {
+    pub(crate) fn leader_keys(&self) -> impl Iterator<Item = (String, &'static str)> {
         let led = self.keys.iter().filter(|(key, _)| key.is_led());
         led.map(|(key, action)| {
             let second = Key { mods: key.mods.without(Mods::LED), ..*key };
@@ -175,7 +175,7 @@ mod tests {
         let thinking: Key = "ctrl+x t".parse().expect("a key");
         assert_eq!(keymap.action(thinking), Some(Action::Thinking));
         assert_eq!(thinking.to_string(), "ctrl+x t");
-        assert!(keymap.led().any(|(key, name)| key == "t" && name == "thinking"));
+        assert!(keymap.leader_keys().any(|(key, name)| key == "t" && name == "thinking"));
         for nonsense in ["ctrl+y t", "ctrl+x ctrl+x t", "ctrl+x", "ctrl+x tt"] {
             assert_ne!(nonsense.parse::<Key>().ok().map(|key| key.is_led()), Some(true), "{nonsense}");
         }

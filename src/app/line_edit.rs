@@ -40,7 +40,7 @@ impl LineEdit {
 
     /// Handles a key; true when the text has changed.
     pub fn key(&mut self, key: Key) -> bool {
-        if let Some(c) = key.typed() {
+        if let Some(c) = key.typed_char() {
             self.text.insert(self.at(), c);
             return true;
         }
@@ -157,7 +157,7 @@ impl std::fmt::Debug for LineEdit {
 mod tests {
     use super::*;
 
-    fn typed(line: &mut LineEdit, keys: &[&str]) -> (String, String) {
+    fn type_keys(line: &mut LineEdit, keys: &[&str]) -> (String, String) {
         for name in keys {
             let key: Key = name.parse().unwrap();
             let _ = line.key(key) || line.move_key(key);
@@ -173,7 +173,7 @@ mod tests {
         line.paste(text);
         assert_eq!(line.text(), "first line secondline third");
         let mut line = LineEdit::new("as it");
-        assert_eq!(typed(&mut line, &["ctrl+j", "b"]).0, "as it b", "so is a line end");
+        assert_eq!(type_keys(&mut line, &["ctrl+j", "b"]).0, "as it b", "so is a line end");
         let mut line = LineEdit::new("x: ");
         line.paste_lines(text);
         assert_eq!(line.text(), "x: first line\nsecond\tline\n\n  third");
@@ -186,12 +186,15 @@ mod tests {
     fn the_cursor_moves_and_edits_where_it_is() {
         let mut line = LineEdit::new("cargo test 한국");
         let at = |before: &str, after: &str| (before.to_owned(), after.to_owned());
-        assert_eq!(typed(&mut line, &["left", "left", "x"]), at("cargo test x", "한국"));
-        assert_eq!(typed(&mut line, &["alt+b", "alt+b"]), at("cargo ", "test x한국"));
-        assert_eq!(typed(&mut line, &["delete", "T", "ctrl+w"]), at("cargo ", "est x한국"));
-        assert_eq!(typed(&mut line, &["alt+f", "backspace"]), at("cargo es", " x한국"));
-        assert_eq!(typed(&mut line, &["home", "left", "delete", "end", "right"]), at("argo es x한국", ""));
-        assert_eq!(typed(&mut line, &["left", "ctrl+k", "ctrl+a", "ctrl+k"]), at("", ""));
-        assert_eq!(typed(&mut line, &["backspace", "delete", "ctrl+u", "ctrl+w", "left"]), at("", ""));
+        assert_eq!(type_keys(&mut line, &["left", "left", "x"]), at("cargo test x", "한국"));
+        assert_eq!(type_keys(&mut line, &["alt+b", "alt+b"]), at("cargo ", "test x한국"));
+        assert_eq!(type_keys(&mut line, &["delete", "T", "ctrl+w"]), at("cargo ", "est x한국"));
+        assert_eq!(type_keys(&mut line, &["alt+f", "backspace"]), at("cargo es", " x한국"));
+        assert_eq!(
+            type_keys(&mut line, &["home", "left", "delete", "end", "right"]),
+            at("argo es x한국", "")
+        );
+        assert_eq!(type_keys(&mut line, &["left", "ctrl+k", "ctrl+a", "ctrl+k"]), at("", ""));
+        assert_eq!(type_keys(&mut line, &["backspace", "delete", "ctrl+u", "ctrl+w", "left"]), at("", ""));
     }
 }

@@ -13,7 +13,7 @@ const WORDS: [&str; 17] = [
 
 /// Typing at questions and lists.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Misdirected {
+pub struct MisdirectedInput {
     /// The question or list that a key has just left.
     left: Option<LeftQuestion>,
     /// Time at which a letter was typed at a list that takes none.
@@ -47,13 +47,14 @@ pub(crate) enum Enter {
     EndsWord(usize),
 }
 
-impl Misdirected {
+impl MisdirectedInput {
     /// Records a key; `left` says whether it left a question or a list.
     pub(crate) fn follow(&mut self, key: Key, left: bool, now: Millis) {
         if left {
             self.drafted_at = None;
-            let counts = key.typed().is_some() || key.code == KeyCode::Enter;
-            let question = LeftQuestion { letter: key.typed(), typed: String::new(), at: now, pause: QUIET };
+            let counts = key.typed_char().is_some() || key.code == KeyCode::Enter;
+            let question =
+                LeftQuestion { letter: key.typed_char(), typed: String::new(), at: now, pause: QUIET };
             self.left = Some(question).filter(|_| counts);
             return;
         }
@@ -61,7 +62,7 @@ impl Misdirected {
             self.left = None;
             return;
         };
-        match key.typed() {
+        match key.typed_char() {
             Some(c) => left.typed.push(c),
             None => self.left = None,
         }
@@ -71,7 +72,7 @@ impl Misdirected {
     }
 
     /// Records that a list closed by a letter that had waited for a word.
-    pub(crate) fn closed(&mut self, letter: Key, now: Millis) {
+    pub(crate) fn note_list_closed(&mut self, letter: Key, now: Millis) {
         self.follow(letter, true, now);
         if let Some(left) = &mut self.left {
             left.pause = SLOW;
@@ -91,7 +92,7 @@ impl Misdirected {
     }
 
     /// Records a letter typed at a list that takes none.
-    pub(crate) fn ignored(&mut self, now: Millis) {
+    pub(crate) fn note_ignored_letter(&mut self, now: Millis) {
         self.ignored_at = Some(now);
     }
 
@@ -117,7 +118,7 @@ impl Misdirected {
 
     /// Whether an Enter ends a word that the list did not take, or a text that went to the draft: however long one
     /// thinks before Enter, it was to send that text, not to answer.
-    pub(crate) fn ends_ignored(&mut self, now: Millis) -> bool {
+    pub(crate) fn ends_ignored_word(&mut self, now: Millis) -> bool {
         let is_drafted = self.drafted_at.take().is_some();
         self.ignored_at.take().is_some_and(|at| now - at < QUIET) || is_drafted
     }
@@ -170,7 +171,7 @@ mod tests {
     #[test]
     fn an_enter_that_follows_at_once_does_not_send() {
         let after = |keys: &[(&str, Millis)], at: Millis| {
-            let mut typed = Misdirected::default();
+            let mut typed = MisdirectedInput::default();
             for (index, (key, at)) in keys.iter().enumerate() {
                 typed.follow(key.parse().expect("a key"), index == 0, *at);
             }

@@ -52,5 +52,5 @@ pub mod update;
 
 pub use effect::Effect;
 pub use model::Model;
-pub use msg::{Msg, Stamped};
+pub use msg::{Msg, StampedMsg};
 pub use update::{boot, screen_place, update};

@@ -12,10 +12,10 @@ use super::composer::{Composer, Draft};
 use super::connection::Connection;
 use super::effect::Effect;
 use super::focus::Focus;
-use super::geometry::{CursorShape, Laid, Motion, ScreenKind, SelectionUnit, Size, TextLayout};
+use super::geometry::{CursorShape, FrameLayout, Motion, ScreenKind, SelectionUnit, Size, TextLayout};
 use super::jobs::Jobs;
 use super::keymap::Keymap;
-use super::misdirected::Misdirected;
+use super::misdirected::MisdirectedInput;
 use super::msg::Millis;
 use super::printable::Printable;
 use super::request::{ScreenRequest, Ticket};
@@ -26,7 +26,7 @@ use super::status_line::StatusLine;
 use super::terminal_facts::TerminalFacts;
 use super::transcript::Transcript;
 use super::undo::UndoDialog;
-use crate::overlays::list_keys::Begun;
+use crate::overlays::list_keys::PendingLetters;
 use crate::overlays::offer::Offers;
 use crate::overlays::overlay::{Overlay, OverlayState};
 use crate::overlays::picker::PickerKind;
@@ -171,9 +171,9 @@ pub struct Model {
     /// Until this time, Enter is treated as meant for a prompt that has just closed.
     pub enter_held: Option<Millis>,
     /// Typing at questions and lists.
-    pub(crate) misdirected: Misdirected,
+    pub(crate) misdirected: MisdirectedInput,
     /// Letters that were keys of the list on top, as long as a word may begin with them.
-    pub(super) begun: Option<Begun>,
+    pub(super) begun: Option<PendingLetters>,
     /// Until this time, a second press of the cancel key opens the tree.
     pub tree_armed: Option<Millis>,
     /// The last press of the left mouse button.
@@ -181,7 +181,7 @@ pub struct Model {
     /// The selection is copied as soon as a frame has its text.
     pub copying: bool,
     /// Facts from the last frame's layout.
-    pub laid: Laid,
+    pub laid: FrameLayout,
     /// Pending requests.
     pub(super) requests: BTreeMap<Ticket, ScreenRequest>,
     /// Exports that wait for the session's location, and the files to write.
@@ -260,9 +260,9 @@ impl Model {
             is_on_board: true,
             status: Status::default(),
             remark: None,
-            misdirected: Misdirected::default(),
+            misdirected: MisdirectedInput::default(),
             begun: None,
-            laid: Laid::default(),
+            laid: FrameLayout::default(),
             requests: BTreeMap::new(),
             exports: BTreeMap::new(),
             undo: UndoDialog::default(),
@@ -284,10 +284,10 @@ impl Model {
     }
 
     /// Leaves the time in which the run has waited for an answer out of its duration.
-    pub(crate) fn run_waited(&mut self, since: Millis) {
+    pub(crate) fn subtract_run_wait(&mut self, since: Millis) {
         let waited = self.now - since;
-        self.status.waited(waited, self.now);
-        self.transcript.run_waited(waited);
+        self.status.subtract_run_wait(waited, self.now);
+        self.transcript.subtract_run_wait(waited);
     }
 
     /// The current needs from the shell.
@@ -403,7 +403,7 @@ impl Model {
 
     /// Name of the drawn theme: the selection in the list of themes or, when that is closed, the configured
     /// one; never `auto`.
-    pub fn shown_theme(&self) -> &str {
+    pub fn effective_theme(&self) -> &str {
         let name = match self.overlays.last() {
             Some(Overlay::Picker { picker, .. }) if picker.kind == PickerKind::Themes => {
                 picker.selected_key()
@@ -418,7 +418,7 @@ impl Model {
 
     /// Whether folding a frame's layout facts would change anything. It also ends scrolling that led nowhere,
     /// and copies the selection.
-    pub fn learns_from(&self, laid: &Laid) -> bool {
+    pub fn learns_from(&self, laid: &FrameLayout) -> bool {
         // A pending reprint ends where the last one did.
         let prints = laid.printed != self.transcript.printed;
         let is_unsettled = |of: &Model| of.transcript.is_unsettled();

@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::connection::Connection;
-use super::geometry::{Laid, Size};
+use super::geometry::{FrameLayout, Size};
 use super::key::{Key, Mouse};
-use super::request::{Applied, ScreenReply, Ticket};
+use super::request::{ScreenReply, SettingsUpdate, Ticket};
 use super::terminal_facts::TerminalAnswer;
 use tau_protocol::event::AgentEvent;
 use tau_protocol::message::Block;
@@ -19,7 +19,7 @@ pub type Millis = i64;
 
 /// A fact with the time at which it became known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stamped {
+pub struct StampedMsg {
     pub at: Millis,
     pub msg: Msg,
 }
@@ -51,7 +51,7 @@ pub enum Msg {
     /// The open session moved to another directory: the changes from its project settings, the folders to ask
     /// about, and its place for the status line.
     DirectoryChanged {
-        applied: Applied,
+        applied: SettingsUpdate,
         folders: Vec<Folder>,
         #[serde(default)]
         place: String,
@@ -59,7 +59,7 @@ pub enum Msg {
     /// The connection to the session's server was lost or restored.
     Connection(Connection),
     /// A frame was laid out.
-    Laid(Laid),
+    Laid(FrameLayout),
     /// The program was started with a prompt.
     Started { text: String, images: Vec<Block> },
     /// The program was continued after a stop; the screen is drawn again.

@@ -156,7 +156,7 @@ impl Sanitizer {
             }
             _ => {
                 self.settle_return(out);
-                self.shown(out, c);
+                self.push_char(out, c);
             }
         }
     }
@@ -169,7 +169,7 @@ impl Sanitizer {
         }
     }
 
-    fn shown(&mut self, out: &mut String, c: char) {
+    fn push_char(&mut self, out: &mut String, c: char) {
         match class(c) {
             Class::Tab => {
                 let spaces = TAB - self.column % TAB;
@@ -242,7 +242,7 @@ impl Sanitizer {
 }
 
 /// The byte ranges of spelled characters in `text`.
-pub fn spelled(text: &str) -> impl Iterator<Item = Range<usize>> {
+pub fn spelled_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices(SPELLED).filter_map(|(start, _)| {
         let from = start + SPELLED.len();
         let (digits, _) = text.get(from..)?.split_once('>')?;
@@ -256,13 +256,13 @@ const MIN_FOLDED: usize = 40;
 
 /// Safe text for a decision of the user, with nothing hidden in it: invisible characters and blanks other
 /// than spaces are spelled, and long runs of blanks become a number. Line ends stay.
-pub fn asked(text: &str) -> Printable {
+pub fn decision_text(text: &str) -> Printable {
     let text = text.replace("\r\n", "\n").replace('\r', "␍");
     Printable::new(&spell_hidden(&fold_blanks(&text)))
 }
 
 /// Like [`asked`], as one line.
-pub fn asked_line(text: &str) -> Printable {
+pub fn decision_line(text: &str) -> Printable {
     Printable::line(&spell_hidden(&fold_blanks(text)))
 }
 
@@ -417,17 +417,20 @@ mod tests {
         for c in hidden.chars() {
             let spelled = format!("sh bu<U+{:04X}>ild.sh", u32::from(c));
             let text = format!("sh bu{c}ild.sh");
-            assert_eq!(asked(&text).as_str(), spelled);
-            assert_eq!(asked_line(&text).as_str(), spelled);
-            assert_eq!(super::spelled(&spelled).count(), 1, "{spelled} is set off");
+            assert_eq!(decision_text(&text).as_str(), spelled);
+            assert_eq!(decision_line(&text).as_str(), spelled);
+            assert_eq!(super::spelled_ranges(&spelled).count(), 1, "{spelled} is set off");
         }
         // Within emoji, too: they are kept only in text that no decision depends on.
-        assert_eq!(asked("\u{1F468}\u{200D}\u{1F469}").as_str(), "\u{1F468}<U+200D>\u{1F469}");
+        assert_eq!(decision_text("\u{1F468}\u{200D}\u{1F469}").as_str(), "\u{1F468}<U+200D>\u{1F469}");
         assert_eq!(Printable::new("\u{1F468}\u{200D}\u{1F469}").as_str(), "\u{1F468}\u{200D}\u{1F469}");
-        assert_eq!(asked("\u{301}rm é e\u{301} 한국 日本").as_str(), "<U+0301>rm é e\u{301} 한국 日本");
+        assert_eq!(
+            decision_text("\u{301}rm é e\u{301} 한국 日本").as_str(),
+            "<U+0301>rm é e\u{301} 한국 日本"
+        );
         let marks = "\u{301}".repeat(12);
-        assert_eq!(asked(&format!("a{marks}")).matches("<U+0301>").count(), 4);
-        assert_eq!(asked("true\rrm x\r\nls").as_str(), "true␍rm x\nls");
+        assert_eq!(decision_text(&format!("a{marks}")).matches("<U+0301>").count(), 4);
+        assert_eq!(decision_text("true\rrm x\r\nls").as_str(), "true␍rm x\nls");
         // In an answer it ends a line, however the text is cut.
         let mut cut = Printable::new("one\r");
         cut.append("two\r");
@@ -438,7 +441,7 @@ mod tests {
     #[test]
     fn every_character_of_a_question_leaves_a_trace() {
         for c in (0..0x11_0000).filter_map(char::from_u32).filter(|c| !matches!(c, '\n' | '\r')) {
-            let shown = asked(&format!("a{c}b"));
+            let shown = decision_text(&format!("a{c}b"));
             let width: usize = shown.chars().filter_map(|c| c.width()).sum();
             let is_combined = c.width() == Some(0) && shown.contains(c) && !is_invisible(c);
             assert!(width > 2 || is_combined, "U+{:04X}: {shown:?}", u32::from(c));
@@ -448,10 +451,16 @@ mod tests {
     #[test]
     fn long_runs_of_blanks_are_numbers() {
         let blanks = " ".repeat(10_000);
-        assert_eq!(asked_line(&format!("x = 1{blanks}; evil()")).as_str(), "x = 1⋯ 10,000 blanks ⋯; evil()");
-        assert_eq!(asked(&"\u{A0}\t ".repeat(20)).as_str(), "⋯ 60 blanks ⋯");
-        assert_eq!(asked(&" ".repeat(39)).as_str(), " ".repeat(39));
-        assert_eq!(asked(&format!("a{}b", "\n \n".repeat(100))).as_str(), "a\n⋯ 199 empty lines ⋯\nb");
-        assert_eq!(asked("a\n\n\nb").as_str(), "a\n\n\nb");
+        assert_eq!(
+            decision_line(&format!("x = 1{blanks}; evil()")).as_str(),
+            "x = 1⋯ 10,000 blanks ⋯; evil()"
+        );
+        assert_eq!(decision_text(&"\u{A0}\t ".repeat(20)).as_str(), "⋯ 60 blanks ⋯");
+        assert_eq!(decision_text(&" ".repeat(39)).as_str(), " ".repeat(39));
+        assert_eq!(
+            decision_text(&format!("a{}b", "\n \n".repeat(100))).as_str(),
+            "a\n⋯ 199 empty lines ⋯\nb"
+        );
+        assert_eq!(decision_text("a\n\n\nb").as_str(), "a\n\n\nb");
     }
 }

@@ -9,7 +9,7 @@ use tau_tools::vt::Modes;
 const WHEEL: usize = 3;
 
 /// The terminal's sequence for a key.
-pub fn typed(key: Key, modes: Modes) -> String {
+pub fn key_sequence(key: Key, modes: Modes) -> String {
     match key.code {
         KeyCode::Char(character) => with_alt(key.mods, &letter(character, key.mods)),
         KeyCode::Enter => with_alt(key.mods, "\r"),
@@ -24,16 +24,16 @@ pub fn typed(key: Key, modes: Modes) -> String {
         KeyCode::Left => cursor('D', key.mods, modes),
         KeyCode::Home => cursor('H', key.mods, modes),
         KeyCode::End => cursor('F', key.mods, modes),
-        KeyCode::Insert => numbered(2, key.mods),
-        KeyCode::Delete => numbered(3, key.mods),
-        KeyCode::PageUp => numbered(5, key.mods),
-        KeyCode::PageDown => numbered(6, key.mods),
+        KeyCode::Insert => tilde_sequence(2, key.mods),
+        KeyCode::Delete => tilde_sequence(3, key.mods),
+        KeyCode::PageUp => tilde_sequence(5, key.mods),
+        KeyCode::PageDown => tilde_sequence(6, key.mods),
         KeyCode::F(number) => function(number, key.mods),
     }
 }
 
 /// The terminal's sequence for pasted text, which cannot end the paste by itself.
-pub fn pasted(text: &str, modes: Modes) -> String {
+pub fn paste_sequence(text: &str, modes: Modes) -> String {
     let text = text.replace('\n', "\r");
     let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\r' | '\t')).collect();
     if modes.bracketed_paste { format!("\u{1b}[200~{text}\u{1b}[201~") } else { text }
@@ -41,14 +41,14 @@ pub fn pasted(text: &str, modes: Modes) -> String {
 
 /// The terminal's sequence for a mouse event, at a column and row of its screen. For a full-screen program
 /// without mouse support, the wheel sends cursor keys.
-pub(crate) fn moused(mouse: Mouse, modes: Modes) -> String {
+pub(crate) fn mouse_sequence(mouse: Mouse, modes: Modes) -> String {
     let wheel = match mouse.kind {
         MouseKind::ScrollUp => Some(KeyCode::Up),
         MouseKind::ScrollDown => Some(KeyCode::Down),
         _ => None,
     };
     if !modes.mouse {
-        return wheel.map(|code| typed(Key::plain(code), modes).repeat(WHEEL)).unwrap_or_default();
+        return wheel.map(|code| key_sequence(Key::plain(code), modes).repeat(WHEEL)).unwrap_or_default();
     }
     let number = |button| match button {
         MouseButton::Left => 0_u16,
@@ -101,22 +101,22 @@ fn letter(character: char, mods: Mods) -> String {
 }
 
 /// The number that encodes the modifiers; `None` without modifiers.
-fn held(mods: Mods) -> Option<u8> {
+fn modifier_code(mods: Mods) -> Option<u8> {
     let bits = [(Mods::SHIFT, 1), (Mods::ALT, 2), (Mods::CTRL, 4)];
     let sum: u8 = bits.iter().filter(|(mod_, _)| mods.has(*mod_)).map(|(_, bit)| bit).sum();
     (sum > 0).then_some(sum + 1)
 }
 
 fn cursor(letter: char, mods: Mods, modes: Modes) -> String {
-    match held(mods) {
+    match modifier_code(mods) {
         Some(held) => format!("\u{1b}[1;{held}{letter}"),
         None if modes.application_cursor => format!("\u{1b}O{letter}"),
         None => format!("\u{1b}[{letter}"),
     }
 }
 
-fn numbered(number: u8, mods: Mods) -> String {
-    match held(mods) {
+fn tilde_sequence(number: u8, mods: Mods) -> String {
+    match modifier_code(mods) {
         Some(held) => format!("\u{1b}[{number};{held}~"),
         None => format!("\u{1b}[{number}~"),
     }
@@ -124,12 +124,15 @@ fn numbered(number: u8, mods: Mods) -> String {
 
 fn function(number: u8, mods: Mods) -> String {
     let letter = ["P", "Q", "R", "S"].get(usize::from(number.saturating_sub(1)));
-    match (number, letter, held(mods)) {
+    match (number, letter, modifier_code(mods)) {
         (1..=4, Some(letter), None) => format!("\u{1b}O{letter}"),
         (1..=4, Some(letter), Some(held)) => format!("\u{1b}[1;{held}{letter}"),
         (5..=12, ..) => {
             let numbers = [15, 17, 18, 19, 20, 21, 23, 24];
-            numbers.get(usize::from(number - 5)).map(|number| numbered(*number, mods)).unwrap_or_default()
+            numbers
+                .get(usize::from(number - 5))
+                .map(|number| tilde_sequence(*number, mods))
+                .unwrap_or_default()
         }
         _ => String::new(),
     }
@@ -174,7 +177,7 @@ mod tests {
             ("f12", usual, "\x1b[24~"),
         ];
         for (key, modes, expected) in cases {
-            assert_eq!(typed(key.parse().unwrap(), modes), expected, "{key}");
+            assert_eq!(key_sequence(key.parse().unwrap(), modes), expected, "{key}");
         }
     }
 
@@ -182,8 +185,8 @@ mod tests {
     fn a_paste_cannot_end_itself() {
         let bracketed = Modes { bracketed_paste: true, ..Modes::default() };
         let hostile = "a\nb\t\x1b[201~rm\n";
-        assert_eq!(pasted(hostile, Modes::default()), "a\rb\t[201~rm\r");
-        assert_eq!(pasted(hostile, bracketed), "\x1b[200~a\rb\t[201~rm\r\x1b[201~");
+        assert_eq!(paste_sequence(hostile, Modes::default()), "a\rb\t[201~rm\r");
+        assert_eq!(paste_sequence(hostile, bracketed), "\x1b[200~a\rb\t[201~rm\r\x1b[201~");
     }
 
     #[test]
@@ -202,7 +205,7 @@ mod tests {
             (MouseKind::Up(left), old, "\x1b[M#%!"),
         ];
         for (kind, modes, expected) in cases {
-            assert_eq!(moused(mouse(kind), modes), expected, "{kind:?}");
+            assert_eq!(mouse_sequence(mouse(kind), modes), expected, "{kind:?}");
         }
     }
 }

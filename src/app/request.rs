@@ -178,10 +178,10 @@ requests! {
     SignIn { login: String } => sign_in() -> SignIn(SignInStep);
     /// Pass the last address of a browser on another machine to the running login.
     #[serde(skip)]
-    PasteSignIn { address: Hidden } => paste_sign_in() -> Done(String);
+    PasteSignIn { address: HiddenText } => paste_sign_in() -> Done(String);
     /// Check an API key and store it.
     #[serde(skip)]
-    Login { provider: String, key: Hidden } => login() -> LoggedIn(LoggedIn);
+    Login { provider: String, key: HiddenText } => login() -> LoggedIn(LoggedIn);
     /// The providers whose API keys are stored.
     #[serde(skip)]
     StoredKeys {} => stored_keys() -> Providers(Vec<LoginProvider>);
@@ -189,31 +189,31 @@ requests! {
     #[serde(skip)]
     Logout { provider: String } => logout() -> Done(String);
     /// Read settings, models, keys and instruction files again.
-    Reload {} => reload() -> Applied(Applied);
+    Reload {} => reload() -> Applied(SettingsUpdate);
     /// All settings, with where their values come from.
     #[serde(skip)]
     Settings {} => settings() -> Settings(SettingList);
     /// Change a setting of the user; without a value, reset it.
     #[serde(skip)]
-    SetSetting { key: String, value: Option<Hidden> } => set_setting() -> Settings(SettingList);
+    SetSetting { key: String, value: Option<HiddenText> } => set_setting() -> Settings(SettingList);
     /// Store the answer to the question of the first start.
     #[serde(skip)]
-    ChooseMode { chosen: ChosenMode } => choose_mode(chosen: ChosenMode) -> Applied(Applied);
+    ChooseMode { chosen: ChosenMode } => choose_mode(chosen: ChosenMode) -> Applied(SettingsUpdate);
     /// Set settings, from now on or in this session only.
     #[serde(skip)]
-    Decide { settings: Vec<(String, String)>, kept: bool } => decide() -> Applied(Applied);
+    Decide { settings: Vec<(String, String)>, kept: bool } => decide() -> Applied(SettingsUpdate);
     /// Change keys of actions.
     #[serde(skip)]
-    SetKeys { keys: KeyChanges } => set_keys() -> Applied(Applied);
+    SetKeys { keys: KeyChanges } => set_keys() -> Applied(SettingsUpdate);
     /// Turn an extension on or off, by its name in the setting `extensions_off`.
-    TurnExtension { id: String, on: bool } => turn_extension() -> Applied(Applied);
+    TurnExtension { id: String, on: bool } => turn_extension() -> Applied(SettingsUpdate);
     /// Run the user's command for the status line.
     #[serde(skip)]
     StatusCommand { facts: Box<StatusFacts> } => status_command() -> Done(String);
     /// The current folders with project settings.
     Folders {} => folders() -> Folders(Vec<Folder>);
     /// Store whether the settings of a folder are trusted, as they were last shown.
-    Trust { #[serde(with = "path_text")] root: PathBuf, trusted: bool } => trust() -> Applied(Applied);
+    Trust { #[serde(with = "path_text")] root: PathBuf, trusted: bool } => trust() -> Applied(SettingsUpdate);
     /// Files of the project that match.
     Files { query: String } => files() -> Matches(FileMatches);
     /// Completions of a path.
@@ -224,7 +224,7 @@ requests! {
     Clipboard { text: String } => clipboard(text: String) -> Clipboard(Option<String>);
     /// The clipboard of this machine, or else of the terminal.
     #[serde(skip)]
-    ReadClipboard {} => read_clipboard() -> Pasted(Pasted);
+    ReadClipboard {} => read_clipboard() -> Pasted(ClipboardContent);
     /// Read pictures for the model: the ones named by a pasted text, using the first reading whose files
     /// exist. `at` is their place in the draft, as row and column.
     Pictures { text: String, at: (usize, usize), #[serde(with = "path_text")] readings: Vec<Vec<PathBuf>> } => pictures(text: String, at: (usize, usize)) -> Pictures(Vec<Picture>);
@@ -296,7 +296,7 @@ pub enum ScreenReply {
     /// The folders with project settings, the nearest last.
     Folders(Vec<Folder>),
     /// Settings have changed.
-    Applied(Applied),
+    Applied(SettingsUpdate),
     Settings(SettingList),
     Found(FoundSessions),
     Board(BoardList),
@@ -327,7 +327,7 @@ pub enum ScreenReply {
     Branch(Option<String>),
     Clipboard(Option<String>),
     /// The clipboard's content.
-    Pasted(Pasted),
+    Pasted(ClipboardContent),
     Servers(Vec<LocalModelServer>),
     Pictures(Vec<Picture>),
     /// Success, as a sentence for the user.
@@ -439,7 +439,7 @@ pub struct Picture {
 /// The clipboard's content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Pasted {
+pub enum ClipboardContent {
     /// Text; line ends are line feeds. Control characters are not removed yet.
     Text(String),
     Picture(Picture),
@@ -447,9 +447,9 @@ pub enum Pasted {
 
 /// Text that is never shown, not even in a debug print.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Hidden(pub String);
+pub struct HiddenText(pub String);
 
-impl std::fmt::Debug for Hidden {
+impl std::fmt::Debug for HiddenText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Hidden(…)")
     }
@@ -461,7 +461,7 @@ pub type KeyChanges = BTreeMap<String, Option<Vec<String>>>;
 /// Settings that apply from now on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Applied {
+pub struct SettingsUpdate {
     /// The text for the user.
     pub text: String,
     /// The commands for the agent.
@@ -541,7 +541,7 @@ pub struct SettingShown {
 pub struct SettingList {
     pub rows: Vec<SettingShown>,
     /// The consequences of the change.
-    pub applied: Applied,
+    pub applied: SettingsUpdate,
 }
 
 /// A provider that takes an API key, or a login.

@@ -203,7 +203,7 @@ pub(crate) fn is_exit(text: &str) -> bool {
 }
 
 /// The unlisted commands: each with the name of the listed one that it stands for, if any.
-pub fn unlisted() -> impl Iterator<Item = (CommandRow, Option<&'static str>)> {
+pub fn unlisted_commands() -> impl Iterator<Item = (CommandRow, Option<&'static str>)> {
     let aliases = ALIASES.iter().filter_map(|(alias, name)| {
         let row = TABLE.iter().find(|row| row.name == *name)?;
         Some((CommandRow { name: Cow::Borrowed(alias), ..row.clone() }, Some(*name)))
@@ -241,7 +241,7 @@ impl Commands {
             }
         }
         let is_free = |row: &CommandRow| rows.iter().all(|known| known.name != row.name);
-        let unlisted = unlisted().map(|(row, _)| row).filter(is_free).collect();
+        let unlisted = unlisted_commands().map(|(row, _)| row).filter(is_free).collect();
         Commands { rows, unlisted }
     }
 
@@ -251,7 +251,7 @@ impl Commands {
     }
 
     /// Accepted but unlisted commands.
-    pub(crate) fn unlisted(&self) -> &[CommandRow] {
+    pub(crate) fn unlisted_rows(&self) -> &[CommandRow] {
         &self.unlisted
     }
 

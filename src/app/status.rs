@@ -130,10 +130,10 @@ impl Status {
             }
             AgentEvent::Run(RunEvent::CompactionEnd { reason: CompactionReason::Manual, result, .. }) => {
                 self.run = None;
-                self.compacted(result.as_deref());
+                self.count_compaction(result.as_deref());
             }
             AgentEvent::Run(RunEvent::CompactionEnd { result: Some(result), .. }) => {
-                self.compacted(Some(result));
+                self.count_compaction(Some(result));
                 self.enter(Activity::Waiting, now);
             }
             AgentEvent::Run(RunEvent::BranchSummary { running: false }) => self.run = None,
@@ -214,7 +214,7 @@ impl Status {
     }
 
     /// Subtracts time that the run has waited for the user.
-    pub(crate) fn waited(&mut self, waited: Millis, now: Millis) {
+    pub(crate) fn subtract_run_wait(&mut self, waited: Millis, now: Millis) {
         if let Some(run) = &mut self.run {
             run.since = run.since.saturating_add(waited).min(now);
             run.activity_since = run.activity_since.saturating_add(waited).min(now);
@@ -228,7 +228,7 @@ impl Status {
     }
 
     /// The number of queued messages.
-    pub fn queued(&self) -> usize {
+    pub fn queued_count(&self) -> usize {
         self.steering.len() + self.follow_up.len()
     }
 
@@ -248,7 +248,7 @@ impl Status {
     }
 
     /// Counts a compaction, which costs tokens, too.
-    fn compacted(&mut self, result: Option<&CompactionResult>) {
+    fn count_compaction(&mut self, result: Option<&CompactionResult>) {
         if let Some(usage) = result.and_then(|result| result.usage) {
             self.total.add(&usage);
         }

@@ -134,7 +134,7 @@ fn internal(arguments: &[std::ffi::OsString]) -> Option<Exit> {
     }
     match word.to_str()? {
         live::start::WORD => Some(crash::or_crash(live::host::run(rest))),
-        attempts::host::WORD => Some(crash::or_crash(attempts::run::run_ordered(rest))),
+        attempts::host::WORD => Some(crash::or_crash(attempts::run::run_for_screen(rest))),
         live::start::OPEN => Some(crash::or_crash(live::host::open(rest))),
         attach::wire::relay::WORD => Some(crash::or_crash(live::relay::run(rest))),
         _ => None,
@@ -177,7 +177,7 @@ fn converse(args: CliArgs, arguments: &[std::ffi::OsString]) -> Exit {
         FrontEnd::Rpc => headless::rpc(args),
     });
     if has_worktree {
-        worktree::say_kept();
+        worktree::report_worktree();
     }
     end
 }
@@ -206,7 +206,7 @@ fn attach(args: AttachArgs) -> Exit {
 
 /// Starts the log if requested.
 fn start_log(args: &CliArgs) -> Result<(), UserError> {
-    let Some(filter) = log::wanted(std::env::var("TAU_LOG").ok().as_deref(), args.verbose) else {
+    let Some(filter) = log::effective_filter(std::env::var("TAU_LOG").ok().as_deref(), args.verbose) else {
         return Ok(());
     };
     let home = std::env::var_os("TAU_HOME");

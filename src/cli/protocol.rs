@@ -38,7 +38,7 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
             SettingsEvent::ModelChanged { .. } | SettingsEvent::ExtensionsChanged => None,
         },
         AgentEvent::Questions(question) => Some(match question {
-            QuestionEvent::Asked { id, question } => asked(id, question),
+            QuestionEvent::Asked { id, question } => question_record(id, question),
             QuestionEvent::AskWithdrawn { id } => json!({ "type": "extension_ui_withdrawn", "id": id }),
             QuestionEvent::ApprovalRequested { .. } | QuestionEvent::ApprovalEnded { .. } => plain(event),
         }),
@@ -110,7 +110,7 @@ fn turn(of_turn: &TurnEvent, event: &AgentEvent) -> Option<Value> {
 }
 
 /// A question to the user.
-pub(crate) fn asked(id: &str, question: &Question) -> Value {
+pub(crate) fn question_record(id: &str, question: &Question) -> Value {
     let (method, title, fields) = match question {
         Question::Select { title, options } => ("select", title.clone(), json!({ "options": options })),
         Question::Confirm { title, message } => ("confirm", title.clone(), json!({ "message": message })),

@@ -138,7 +138,7 @@ fn close(map: &mut Map<String, Value>) {
 
 /// Checks `args` against the tool's schema and deserializes them.
 pub fn parse<T: DeserializeOwned>(args: Value, spec: &ToolSpec) -> Result<T, ToolError> {
-    serde_path_to_error::deserialize(fitted(args, spec)?).map_err(|error| {
+    serde_path_to_error::deserialize(fit_to_schema(args, spec)?).map_err(|error| {
         // A question mark marks a part that could not be read itself, such as a map key.
         let path = error.path().to_string();
         let at = match path.trim_end_matches(".?") {
@@ -150,7 +150,7 @@ pub fn parse<T: DeserializeOwned>(args: Value, spec: &ToolSpec) -> Result<T, Too
 }
 
 /// Checks `args` against the tool's schema; returns them with its names and types.
-pub fn fitted(args: Value, spec: &ToolSpec) -> Result<Value, ToolError> {
+pub fn fit_to_schema(args: Value, spec: &ToolSpec) -> Result<Value, ToolError> {
     let args = if args.is_null() { Value::Object(Map::new()) } else { args };
     fit(args, &spec.parameters, "").map_err(|reason| ToolError::refused(format!("{}: {reason}", spec.name)))
 }
@@ -201,7 +201,7 @@ fn fit_object(value: Value, schema: &Value, at: &str) -> Result<Value, UserError
                 fitted.insert(name.into(), value);
             }
             None if REMARKS.contains(&name) => {}
-            None => return Err(unknown(&join(at, name), properties).into()),
+            None => return Err(unknown_argument(&join(at, name), properties).into()),
         }
     }
     let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -345,7 +345,7 @@ fn wrong(at: &str, wanted: &str, value: &Value) -> String {
     format!("{subject} must be {wanted}, not {shown}")
 }
 
-fn unknown(at: &str, properties: &Map<String, Value>) -> String {
+fn unknown_argument(at: &str, properties: &Map<String, Value>) -> String {
     let names: Vec<&str> = properties.keys().map(String::as_str).collect();
     format!("unknown argument `{at}`; the arguments are: {}", names.join(", "))
 }

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::user::{self, DECLINED, UserAnswer, UserQuestion, UserReply, UserRequest};
-use super::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+use super::{Access, Details, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 use crate::user_error::UserError;
 
 /// The tool's name for models.
@@ -59,10 +59,10 @@ impl Tool for AskUser {
         }
     }
 
-    async fn prepare(&self, args: AskUserArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(&self, args: AskUserArgs, context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {
         let questions = args.questions;
         check(&questions).map_err(|why| ToolError::refused(format!("{NAME}: {why}")))?;
-        Ok(Prepared::new(Access::default(), async move |_| {
+        Ok(PreparedCall::new(Access::default(), async move |_| {
             let asked = questions.clone();
             let ask = |reply| UserRequest::Ask { questions: asked, reply };
             let reply = user::request(context.user.as_ref(), &context.cancel, ask).await?;

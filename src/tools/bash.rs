@@ -12,7 +12,7 @@ use super::jobs::command::{self, CallEnd, MovedCommand, Running, Waiting};
 use super::jobs::{self, JobLink, Place};
 use super::prepared::{with_note, with_terminal};
 use super::{
-    Access, Details, Prepared, Preview, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, editor,
+    Access, Details, PreparedCall, Preview, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, editor,
     paths,
 };
 
@@ -73,11 +73,11 @@ impl Tool for Bash {
         args::partial(args, "command").map(Access::command)
     }
 
-    async fn prepare(&self, args: BashArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(&self, args: BashArgs, context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {
         check(&args, &context)?;
         let command = args.command.clone();
         let place = paths::nearest_folder(&context.cwd).to_owned();
-        let prepared = Prepared::new(Access::command(command.clone()), move |approved| async move {
+        let prepared = PreparedCall::new(Access::command(command.clone()), move |approved| async move {
             let sandbox = approved.sandbox.unwrap_or_else(|| context.sandbox.clone());
             let context = ToolContext { sandbox, ..context };
             let Some(command) = approved.edited else { return self.execute_in(&place, args, context).await };
@@ -144,7 +144,7 @@ impl Bash {
                 CallEnd::Finished(finished) => finished,
                 CallEnd::Moved(running, why) => {
                     return match link {
-                        Some(link) => Ok(moved(link, running, &why, &context).await),
+                        Some(link) => Ok(move_to_job(link, running, &why, &context).await),
                         None => Err(ToolError::aborted()),
                     };
                 }
@@ -170,15 +170,20 @@ fn place(link: Option<&JobLink>) -> Result<Place, ToolError> {
 }
 
 /// Makes a command a job; returns the answer of its call.
-async fn moved(link: &JobLink, running: Running, why: &MovedCommand, context: &ToolContext) -> ToolOutput {
+async fn move_to_job(
+    link: &JobLink,
+    running: Running,
+    why: &MovedCommand,
+    context: &ToolContext,
+) -> ToolOutput {
     let command = fact(&running.command);
     let job = link.jobs.adopt(running, &link.session);
-    job.placed().await;
+    job.wait_for_place().await;
     let (mut text, mut shown) = job.first_look(&context.limits);
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    text.push_str(&jobs::moved_note(&job, why));
+    text.push_str(&jobs::background_note(&job, why));
     shown.command = Some(command);
     shown.job = Some(job.id);
     ToolOutput::new(text, Details::Terminal(shown))

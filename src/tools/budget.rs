@@ -37,7 +37,7 @@ pub fn start_within_characters(text: &str, most: usize) -> &str {
 }
 
 /// The first `most` characters of the text, and an ellipsis if there are more.
-pub fn shortened(text: &str, most: usize) -> String {
+pub fn shorten(text: &str, most: usize) -> String {
     match start_within_characters(text, most) {
         start if start.len() < text.len() => format!("{start}…"),
         _ => text.to_owned(),
@@ -157,7 +157,7 @@ mod tests {
             let text = std::fs::read_to_string(path).unwrap();
             assert!(text.lines().count() == lines && text.ends_with(&format!("line {}\n", lines - 1)));
         }
-        let small = Scratch::bounded(base.path(), 10);
+        let small = Scratch::with_limit(base.path(), 10);
         let mut whole = FullResults::new(&small, "find");
         whole.add("more than ten bytes\n");
         assert!(whole.finish().starts_with("part of the list is in "));

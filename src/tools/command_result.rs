@@ -4,7 +4,7 @@ use super::process::{self, FinishedCommand};
 use super::sandbox::SandboxRule;
 use super::scratch::Scratch;
 use super::{Details, OutputLimits, TerminalOutput, ToolError, ToolOutput, budget};
-use crate::counted::counted;
+use crate::counted::pluralize;
 use crate::secret_cuts::SecretFinder;
 
 /// The largest weight of output in one answer. Output is less often worth reading in full than a file.
@@ -42,7 +42,7 @@ pub async fn answer(
     let mut message = output_text(&mut finished, limits, scratch).await;
     let fine = is_fine(&finished, &wording);
     let how = (!fine || wording.says_success).then(|| outcome(&finished, wording));
-    for line in survivors(&finished).into_iter().chain(how).chain(blocked(&finished)) {
+    for line in survivors(&finished).into_iter().chain(how).chain(denial_message(&finished)) {
         if !message.is_empty() && !message.ends_with('\n') {
             message.push('\n');
         }
@@ -59,7 +59,7 @@ pub async fn answer(
 }
 
 /// How a background job ended.
-pub(crate) fn how_it_ended(finished: &FinishedCommand) -> String {
+pub(crate) fn job_outcome(finished: &FinishedCommand) -> String {
     match finished.cancelled {
         true => format!("stopped after {:.1} s", finished.duration_ms as f64 / 1000.0),
         false => {
@@ -70,7 +70,7 @@ pub(crate) fn how_it_ended(finished: &FinishedCommand) -> String {
 
 /// Processes that continue, and what the sandbox refused.
 pub(crate) fn remarks(finished: &FinishedCommand) -> Vec<String> {
-    survivors(finished).into_iter().chain(blocked(finished)).collect()
+    survivors(finished).into_iter().chain(denial_message(finished)).collect()
 }
 
 /// A description of how the command ended.
@@ -81,13 +81,13 @@ fn outcome(finished: &FinishedCommand, wording: Wording<'_>) -> String {
         _ if finished.timed_out => {
             format!("timed out after {} s and was killed{}", wording.timeout.unwrap_or(0), wording.on_timeout)
         }
-        (Some(code), _) => exited(code, finished.duration_ms),
+        (Some(code), _) => describe_exit(code, finished.duration_ms),
         (None, Some(signal)) => format!("ended by signal {signal}{} ({time})", signal_name(signal)),
         (None, None) => format!("ended for an unknown reason ({time})"),
     }
 }
 
-fn exited(code: i32, duration_ms: u64) -> String {
+fn describe_exit(code: i32, duration_ms: u64) -> String {
     format!("exit code {code} ({})", seconds(duration_ms))
 }
 
@@ -98,7 +98,7 @@ fn seconds(duration_ms: u64) -> String {
 /// The text of an answer without its last line, if that only says that the command succeeded.
 pub fn without_success<'a>(text: &'a str, terminal: &TerminalOutput) -> &'a str {
     let (Some(0), Some(duration_ms)) = (terminal.exit_code, terminal.duration) else { return text };
-    match text.strip_suffix(&exited(0, duration_ms)) {
+    match text.strip_suffix(&describe_exit(0, duration_ms)) {
         Some("") => "",
         Some(before) => before.strip_suffix('\n').unwrap_or(text),
         None => text,
@@ -122,7 +122,7 @@ fn signal_name(signal: i32) -> &'static str {
 }
 
 /// The sandbox denial, worded for the model.
-fn blocked(finished: &FinishedCommand) -> Option<String> {
+fn denial_message(finished: &FinishedCommand) -> Option<String> {
     let denial = finished.output.blocked.as_ref()?;
     let advice = match denial.rule {
         SandboxRule::Protected | SandboxRule::Planted => "leave that file as it is",
@@ -160,7 +160,7 @@ pub fn cut(text: &str, limits: &OutputLimits, whole: &str) -> String {
     let first = first_lines(text, weight / 5, lines / 5, &limits.secrets);
     let last = last_lines(text, weight - weight / 5, lines - lines / 5, &limits.secrets);
     let left = count.saturating_sub(first.lines().count() + last.lines().count());
-    let amount = if left == 0 { "a part".to_owned() } else { counted(left as u64, "line") };
+    let amount = if left == 0 { "a part".to_owned() } else { pluralize(left as u64, "line") };
     let end = if first.is_empty() || first.ends_with('\n') { "" } else { "\n" };
     format!("{first}{end}[… {amount} omitted here; {whole} …]\n{last}")
 }
@@ -190,14 +190,14 @@ async fn output_text(finished: &mut FinishedCommand, limits: &OutputLimits, scra
     let last = last_lines(tail_source, weight - weight / 5, lines - lines / 5, &limits.secrets);
     let shown = (first.lines().count() + last.lines().count()) as u64;
     let left_out = finished.capture.total_lines().saturating_sub(shown);
-    let mark = left_out_mark(left_out, finished);
+    let mark = omission_mark(left_out, finished);
     format!("{first}{}{mark}\n{last}", if first.is_empty() || first.ends_with('\n') { "" } else { "\n" })
 }
 
-fn left_out_mark(lines: u64, finished: &FinishedCommand) -> String {
+fn omission_mark(lines: u64, finished: &FinishedCommand) -> String {
     let amount = match lines {
         0 => "a part".to_owned(),
-        lines => counted(lines, "line"),
+        lines => pluralize(lines, "line"),
     };
     let total = size(finished.capture.total_bytes());
     let place = match (&finished.spilled.path, &finished.spilled.trouble) {
@@ -215,7 +215,7 @@ fn left_out_mark(lines: u64, finished: &FinishedCommand) -> String {
 
 fn size(bytes: u64) -> String {
     match bytes {
-        0..1_024 => counted(bytes, "byte"),
+        0..1_024 => pluralize(bytes, "byte"),
         1_024..1_048_576 => format!("{} KB", bytes / 1_024),
         _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
     }

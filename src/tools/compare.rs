@@ -13,13 +13,13 @@ pub use similar::{DiffOp, DiffTag, group_diff_ops};
 /// The difference as people see it: items that occur once anchor the rest. After the deadline it is finished
 /// coarsely.
 pub fn by_anchors<T: Eq + Hash>(old: &[T], new: &[T], deadline: Option<Instant>) -> Vec<DiffOp> {
-    let (old, new) = numbered(old, new);
+    let (old, new) = number_items(old, new);
     differences(Way::Anchors, &old, &new, deadline)
 }
 
 /// A shortest difference.
 pub fn shortest<T: Eq + Hash>(old: &[T], new: &[T]) -> Vec<DiffOp> {
-    let (old, new) = numbered(old, new);
+    let (old, new) = number_items(old, new);
     differences(Way::Shortest, &old, &new, None)
 }
 
@@ -54,7 +54,7 @@ enum Way {
 }
 
 /// Both sequences as numbers; equal items have the same number.
-fn numbered<T: Eq + Hash>(old: &[T], new: &[T]) -> (Vec<u32>, Vec<u32>) {
+fn number_items<T: Eq + Hash>(old: &[T], new: &[T]) -> (Vec<u32>, Vec<u32>) {
     let mut known: HashMap<&T, u32> = HashMap::with_capacity(old.len());
     let mut number = |item| {
         let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     /// The old side with the operations carried out.
-    fn carried_out(ops: &[DiffOp], old: &[String], new: &[String]) -> Vec<String> {
+    fn apply_ops(ops: &[DiffOp], old: &[String], new: &[String]) -> Vec<String> {
         let part = |op: &DiffOp| match op.tag() {
             DiffTag::Equal => old[op.old_range()].to_vec(),
             DiffTag::Delete => Vec::new(),
@@ -123,7 +123,7 @@ mod tests {
         ) {
             let anchored = by_anchors(&old, &new, None);
             prop_assert_eq!(&anchored, &similar::capture_diff_slices(similar::Algorithm::Patience, &old, &new));
-            prop_assert_eq!(carried_out(&anchored, &old, &new), &new[..]);
+            prop_assert_eq!(apply_ops(&anchored, &old, &new), &new[..]);
             let short = shortest(&old, &new);
             prop_assert_eq!(&short, &similar::capture_diff_slices(similar::Algorithm::Myers, &old, &new));
             let before: Vec<&str> = old.iter().map(String::as_str).collect();

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 /// A count with its noun, which is given in the singular.
-pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+pub fn pluralize<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     if count == N::from(1) {
         return format!("{count} {noun}");
     }
@@ -19,7 +19,7 @@ pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -
 pub fn byte_size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
     if bytes < 1024 {
-        return counted(bytes, "byte");
+        return pluralize(bytes, "byte");
     }
     let mut number = bytes as f64 / 1024.0;
     let mut unit = 0;
@@ -50,7 +50,7 @@ pub fn many(count: usize, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{byte_size, counted, many};
+    use super::{byte_size, many, pluralize};
 
     #[test]
     fn sizes_are_short() {
@@ -78,9 +78,9 @@ mod tests {
             (2, "older session", "2 older sessions"),
         ];
         for (count, noun, expected) in cases {
-            assert_eq!(counted(count, noun), expected);
+            assert_eq!(pluralize(count, noun), expected);
         }
-        assert_eq!(counted(1.0_f32, "second"), "1 second");
-        assert_eq!(counted(1_usize, "byte"), "1 byte");
+        assert_eq!(pluralize(1.0_f32, "second"), "1 second");
+        assert_eq!(pluralize(1_usize, "byte"), "1 byte");
     }
 }

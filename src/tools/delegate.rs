@@ -12,7 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Access, OutputLimits, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolProgress, ToolSpec, args,
+    Access, OutputLimits, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, ToolProgress, ToolSpec,
+    args,
 };
 
 pub use report::{HelperReport, HelperState};
@@ -129,13 +130,13 @@ impl Tool for Delegate {
         Some(Access::default())
     }
 
-    async fn prepare(&self, args: DelegateArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(&self, args: DelegateArgs, context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {
         let refused = |why: &str| ToolError::refused(format!("{NAME}: {why}"));
         let Some(link) = context.helpers.clone() else {
             return Err(refused("there are no helpers here; do it yourself"));
         };
         let order = order(args).map_err(refused)?;
-        Ok(Prepared::new(Access::default(), async move |_| {
+        Ok(PreparedCall::new(Access::default(), async move |_| {
             let (reply, replied) = oneshot::channel();
             let ToolContext { limits, progress, cancel, .. } = context;
             let request = HelperRequest {

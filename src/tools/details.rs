@@ -177,7 +177,7 @@ pub(crate) fn fact(text: &str) -> String {
 
 impl FileDiff {
     /// The hunks as text, `@@` lines included.
-    pub fn unified(&self) -> String {
+    pub fn to_unified(&self) -> String {
         let mut text = String::new();
         for (index, hunk) in self.hunks.iter().enumerate() {
             let count = |other: char| hunk.lines.iter().filter(|line| !line.starts_with(other)).count();

@@ -39,7 +39,7 @@ pub fn between(path: &str, old: &[u8], new: &[u8]) -> FileDiff {
 
 /// The change that the splices make in `old`; they are in order and do not overlap. Only the lines around
 /// them are compared, so a small change to a large text is fast.
-pub(crate) fn spliced(path: &str, old: &[u8], splices: &[Splice]) -> FileDiff {
+pub(crate) fn from_splices(path: &str, old: &[u8], splices: &[Splice]) -> FileDiff {
     let mut hunks = Hunks::new(path);
     let mut at = 0;
     for (part, of) in parts(old, splices) {
@@ -231,8 +231,9 @@ impl Hunks {
 
     /// Adds the line if the budget allows.
     fn keep(&mut self, sign: char, line: &[u8], hunk: &mut Hunk) {
-        let line =
-            (self.lines > 0).then(|| keep(sign, &escaped(line))).filter(|(line, _)| line.len() <= self.bytes);
+        let line = (self.lines > 0)
+            .then(|| keep(sign, &escape_line(line)))
+            .filter(|(line, _)| line.len() <= self.bytes);
         let Some((line, is_cut)) = line else {
             self.change.cut = true;
             self.lines = 0;
@@ -262,7 +263,7 @@ fn in_step(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
 }
 
 /// A line as text, with its bytes that are not UTF-8 as `\xff`.
-fn escaped(line: &[u8]) -> String {
+fn escape_line(line: &[u8]) -> String {
     let mut text = String::with_capacity(line.len());
     for part in line.utf8_chunks() {
         text.push_str(part.valid());
@@ -299,7 +300,7 @@ mod tests {
     fn check(old: &str, new: &str, added: u32, removed: u32, text: &str) {
         let change = between("f", old.as_bytes(), new.as_bytes());
         assert_eq!(
-            (change.added, change.removed, change.unified().as_str()),
+            (change.added, change.removed, change.to_unified().as_str()),
             (added, removed, text),
             "{old:?} {new:?}"
         );
@@ -326,9 +327,9 @@ mod tests {
     #[test]
     fn changed_bytes_that_are_not_utf8_are_seen() {
         let change = between("f", b"a\nx\xffy\nb\n", "a\nx\u{fffd}y\nc\n".as_bytes());
-        assert_eq!(change.unified(), "@@ -1,3 +1,3 @@\n a\n-x\\xffy\n-b\n+x\u{fffd}y\n+c\n");
+        assert_eq!(change.to_unified(), "@@ -1,3 +1,3 @@\n a\n-x\\xffy\n-b\n+x\u{fffd}y\n+c\n");
         let change = between("f", b"x\xffy\xc3\n1\n", b"x\xffy\xc3\n2\n");
-        assert_eq!(change.unified(), "@@ -1,2 +1,2 @@\n x\\xffy\\xc3\n-1\n+2\n");
+        assert_eq!(change.to_unified(), "@@ -1,2 +1,2 @@\n x\\xffy\\xc3\n-1\n+2\n");
     }
 
     #[test]
@@ -367,8 +368,8 @@ mod tests {
         ];
         for splices in cases {
             let new = splice::join(old.as_bytes(), 0..old.len(), &splices);
-            let change = spliced("f", old.as_bytes(), &splices);
-            assert_eq!(change.unified(), between("f", old.as_bytes(), &new).unified(), "{splices:?}");
+            let change = from_splices("f", old.as_bytes(), &splices);
+            assert_eq!(change.to_unified(), between("f", old.as_bytes(), &new).to_unified(), "{splices:?}");
         }
         // Large enough to be split: different hunks, but the same lines.
         let long = old.repeat(10);
@@ -376,7 +377,7 @@ mod tests {
             .step_by(3)
             .map(|at| splice(at..at + 2, "a\nb"))
             .collect();
-        let change = spliced("f", long.as_bytes(), &splices);
+        let change = from_splices("f", long.as_bytes(), &splices);
         let count = u32::try_from(splices.len()).unwrap();
         assert_eq!((change.added, change.removed), (2 * count, count));
         assert!(parts(long.as_bytes(), &splices).len() > 3);
@@ -390,16 +391,16 @@ mod tests {
         assert_eq!(change.added, 10_000);
         assert_eq!(change.hunks.iter().map(|hunk| hunk.lines.len()).sum::<usize>(), MAX_LINES);
         let long = between("f", b"", "x".repeat(1_000_000).as_bytes());
-        assert!(long.cut && long.unified().len() < 3_000);
+        assert!(long.cut && long.to_unified().len() < 3_000);
         let end = " ⋯ 998,000 more characters\n\\ No newline at end of file\n";
-        assert!(long.unified().ends_with(end), "{}", long.unified());
+        assert!(long.to_unified().ends_with(end), "{}", long.to_unified());
     }
 
     #[test]
     fn what_stands_behind_many_blanks_is_kept() {
         let line = format!("x = 1{}; evil()", " ".repeat(10_000));
         let change = between("f", b"x = 1\n", line.as_bytes());
-        assert!(!change.cut && change.unified().contains("; evil()"));
+        assert!(!change.cut && change.to_unified().contains("; evil()"));
         let change = between("f", b"", " ".repeat(1_000_000).as_bytes());
         assert!(change.cut, "or said to be missing");
     }

@@ -18,9 +18,9 @@ use super::details::fact;
 use super::file_task::FileTask;
 use super::file_versions::Stamp;
 use super::proposal::{self, Proposal, TextFormat};
-use super::replace_file::{Expected, MAX_FILE};
+use super::replace_file::{ExpectedState, MAX_FILE};
 use super::{
-    Access, ChangeFacts, FileDiff, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor,
+    Access, ChangeFacts, FileDiff, PreparedCall, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor,
     paths, write,
 };
 use matching::{MatchKind, MatchOutcome};
@@ -70,7 +70,7 @@ impl Tool for Edit {
         args::partial(args, "path").map(|path| Access::change(paths::find(cwd, path)))
     }
 
-    async fn prepare(&self, args: EditArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(&self, args: EditArgs, context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {
         let path = args.path.clone();
         let changes = changes(args)?;
         proposal::prepare(path, context, move |task| propose(task, &changes)).await
@@ -134,9 +134,9 @@ fn propose(task: &FileTask, changes: &[Replacement]) -> Result<Proposal, ToolErr
     let stamp = Stamp::from(&metadata);
     let (bytes, _) = editor::current(task, bytes);
     write::guard(task, stamp, Some(&bytes))?;
-    let (text, format) = decoded(bytes, given)?;
+    let (text, format) = decode(bytes, given)?;
     let (splices, done) = splices(task, &text, changes)?;
-    let change = diff::spliced(given, &text, &splices);
+    let change = diff::from_splices(given, &text, &splices);
     let new = splice::join(&text, 0..text.len(), &splices);
     let path = given.clone();
     let file_path = task.path.display().to_string();
@@ -152,14 +152,14 @@ fn propose(task: &FileTask, changes: &[Replacement]) -> Result<Proposal, ToolErr
         new: Arc::new(new),
         format,
         change,
-        expected: Expected::Version(stamp),
+        expected: ExpectedState::Version(stamp),
         words: Box::new(move |change, _| done.sentence(&path, change)),
         facts: Box::new(facts),
     })
 }
 
 /// The searchable text, and the format that turns it back into the file's bytes.
-fn decoded(bytes: Vec<u8>, given: &str) -> Result<(Vec<u8>, TextFormat), ToolError> {
+fn decode(bytes: Vec<u8>, given: &str) -> Result<(Vec<u8>, TextFormat), ToolError> {
     let Some(format) = TextFormat::of(&bytes) else {
         return Err(ToolError::refused(format!("{given} is a binary file; it cannot be edited as text")));
     };
@@ -173,13 +173,13 @@ fn decoded(bytes: Vec<u8>, given: &str) -> Result<(Vec<u8>, TextFormat), ToolErr
 }
 
 /// The result of the replacements.
-struct Done {
+struct ReplacementSummary {
     occurrences: usize,
     /// The kinds of matching used, other than exact.
     ways: Vec<MatchKind>,
 }
 
-impl Done {
+impl ReplacementSummary {
     fn sentence(&self, given: &str, change: &FileDiff) -> String {
         let count =
             |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
@@ -197,12 +197,16 @@ impl Done {
 }
 
 /// The splices for all changes, made on the original text, or the reason why one is impossible.
-fn splices(task: &FileTask, text: &[u8], changes: &[Replacement]) -> Result<(Vec<Splice>, Done), ToolError> {
+fn splices(
+    task: &FileTask,
+    text: &[u8],
+    changes: &[Replacement],
+) -> Result<(Vec<Splice>, ReplacementSummary), ToolError> {
     let ends = LineEnds::of(text);
     let mut splices: Vec<Splice> = Vec::new();
-    let mut done = Done { occurrences: 0, ways: Vec::new() };
+    let mut done = ReplacementSummary { occurrences: 0, ways: Vec::new() };
     for (index, change) in changes.iter().enumerate() {
-        task.check_wanted()?;
+        task.check_not_aborted()?;
         let every = change.replace_all == Some(true);
         let refuse = |reason: String| {
             let which = if changes.len() > 1 { format!("edits[{index}]: ") } else { String::new() };
@@ -222,7 +226,13 @@ fn splices(task: &FileTask, text: &[u8], changes: &[Replacement]) -> Result<(Vec
         let made = spans.into_iter().map(|span| match how {
             MatchKind::NormalForm => {
                 let found = text.get(span.clone()).unwrap_or_default();
-                splice::make(text, ends, span, &normal_form::adapted(change, found), MatchKind::Exact)
+                splice::make(
+                    text,
+                    ends,
+                    span,
+                    &normal_form::adapt_replacement(change, found),
+                    MatchKind::Exact,
+                )
             }
             _ => splice::make(text, ends, span, change, how),
         });

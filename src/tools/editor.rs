@@ -15,7 +15,7 @@ use super::file_at::FileAt;
 use super::file_task::FileTask;
 use super::file_versions::Stamp;
 use super::process::{ChildEnv, FinishedCommand};
-use super::replace_file::Expected;
+use super::replace_file::ExpectedState;
 use super::{ToolContext, ToolError, paths};
 use crate::user_error::UserError;
 
@@ -121,7 +121,7 @@ pub(crate) fn write(
     task: &FileTask,
     target: &Path,
     bytes: &[u8],
-    expected: Expected,
+    expected: ExpectedState,
 ) -> Result<Option<Stamp>, ToolError> {
     let Some(editor) = task.context.editor.as_ref().filter(|editor| editor.can_write()) else {
         return Ok(None);
@@ -129,16 +129,16 @@ pub(crate) fn write(
     let Ok(text) = std::str::from_utf8(bytes) else { return Ok(None) };
     let given = &task.given;
     let is_expected = match (expected, fs::metadata(&task.path)) {
-        (Expected::Version(stamp), Ok(metadata)) => Stamp::from(&metadata) == stamp,
-        (Expected::Nothing, Err(_)) => true,
-        (Expected::Version(_), Err(_)) | (Expected::Nothing, Ok(_)) => false,
+        (ExpectedState::Version(stamp), Ok(metadata)) => Stamp::from(&metadata) == stamp,
+        (ExpectedState::Nothing, Err(_)) => true,
+        (ExpectedState::Version(_), Err(_)) | (ExpectedState::Nothing, Ok(_)) => false,
     };
     if !is_expected {
         return Err(ToolError::refused(format!(
             "{given} has just been changed by another program; nothing was written. Read it again"
         )));
     }
-    if expected == Expected::Nothing {
+    if expected == ExpectedState::Nothing {
         FileAt::find_or_make_folder(target).map_err(|error| {
             ToolError::refused(format!("cannot create the directory of {given}: {}", paths::reason(&error)))
         })?;

@@ -15,16 +15,16 @@ const QUOTE: &str = "$'";
 pub const NOTE: &str = "[names in $'…' contain control characters or invalid UTF-8, escaped as in bash]\n";
 
 /// The name or path, quoted if necessary.
-pub fn shown(name: &OsStr) -> String {
+pub fn display(name: &OsStr) -> String {
     match name.to_str() {
         Some(text) if !text.starts_with(QUOTE) && !text.chars().any(is_hidden) => text.to_owned(),
-        _ => quoted(name.as_bytes()),
+        _ => quote(name.as_bytes()),
     }
 }
 
 /// The path, quoted if necessary.
-pub(crate) fn shown_path(path: &Path) -> String {
-    shown(path.as_os_str())
+pub(crate) fn display_path(path: &Path) -> String {
+    display(path.as_os_str())
 }
 
 /// True if a line of an answer begins with a quoted name.
@@ -38,7 +38,7 @@ fn is_hidden(character: char) -> bool {
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-fn quoted(name: &[u8]) -> String {
+fn quote(name: &[u8]) -> String {
     let mut text = QUOTE.to_owned();
     for chunk in name.utf8_chunks() {
         for character in chunk.valid().chars() {
@@ -78,7 +78,7 @@ mod tests {
             (b"$'a'", "$'$\\'a\\''"),
         ];
         for (name, expected) in cases {
-            let shown = shown(OsStr::from_bytes(name));
+            let shown = display(OsStr::from_bytes(name));
             assert_eq!(shown, *expected);
             assert_eq!(is_quoted(&shown), shown.as_bytes() != *name);
         }

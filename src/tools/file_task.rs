@@ -77,7 +77,7 @@ impl FileTask {
     }
 
     /// Fails if the call was aborted. The error is [`ToolError::Aborted`].
-    pub(crate) fn check_wanted(&self) -> Result<(), ToolError> {
+    pub(crate) fn check_not_aborted(&self) -> Result<(), ToolError> {
         if self.wanted.is_cancelled() { Err(ToolError::aborted()) } else { Ok(()) }
     }
 }

@@ -29,13 +29,13 @@ pub struct FileVersions {
 
 #[derive(Debug, Default)]
 struct Book {
-    entries: HashMap<PathBuf, Seen>,
+    entries: HashMap<PathBuf, SeenVersion>,
     kept: usize,
     clock: u64,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct SeenVersion {
     stamp: Stamp,
     hash: Option<u64>,
     text: Option<Arc<[u8]>>,
@@ -101,7 +101,7 @@ impl FileVersions {
         let mut book = self.seen.lock();
         book.clock += 1;
         let text = content.filter(|content| content.len() <= KEPT_TEXT).map(Arc::from);
-        let seen = Seen { stamp, hash: content.map(hash), text, at: book.clock };
+        let seen = SeenVersion { stamp, hash: content.map(hash), text, at: book.clock };
         book.kept += seen.size();
         if let Some(before) = book.entries.insert(path.to_path_buf(), seen) {
             book.kept -= before.size();
@@ -148,7 +148,7 @@ impl Book {
     }
 }
 
-impl Seen {
+impl SeenVersion {
     fn size(&self) -> usize {
         self.text.as_ref().map_or(0, |text| text.len())
     }

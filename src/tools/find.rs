@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::budget;
 use super::budget::FullResults;
 use super::walk::{self, Answers, Batch, FirstResults, Scope, SearchRoot, Unreadable};
-use super::{Access, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+use super::{Access, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
 /// The default limit of paths.
 const LIMIT: u64 = 1_000;
@@ -55,9 +55,9 @@ impl Tool for Find {
         Some(walk::access(cwd, args::partial(args, "path")))
     }
 
-    async fn prepare(&self, args: FindArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(&self, args: FindArgs, context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {
         let access = walk::access(&context.cwd, args.path.as_deref());
-        Ok(Prepared::new(access, move |_| {
+        Ok(PreparedCall::new(access, move |_| {
             walk::on_thread(context, move |context, wanted| find(args, context, wanted))
         }))
     }
@@ -155,7 +155,7 @@ fn find(args: FindArgs, context: &ToolContext, wanted: &CancellationToken) -> Re
                     let folder = is_folder(&entry);
                     if !folder || names.fits(&entry) {
                         let below = place.below(entry.path());
-                        let shown = place.shown(entry.path(), if folder { "/" } else { "" });
+                        let shown = place.display_path(entry.path(), if folder { "/" } else { "" });
                         let weight = budget::token_weight(&shown) + 1;
                         let (key, bytes) = (walk::order(below), shown.len());
                         batch.push(Hit { key, shown, weight }, bytes);

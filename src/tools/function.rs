@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+use super::{Access, Details, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
 /// A tool that calls a closure, created by [`function`].
 pub struct FunctionTool<A, F> {
@@ -81,11 +81,10 @@ where
         Some(self.access())
     }
 
-    async fn prepare(&self, args: A, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
-        Ok(Prepared::new(
-            self.access(),
-            move |_| async move { (self.run)(args, context).await.map(Into::into) },
-        ))
+    async fn prepare(&self, args: A, context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {
+        Ok(PreparedCall::new(self.access(), move |_| async move {
+            (self.run)(args, context).await.map(Into::into)
+        }))
     }
 }
 

@@ -24,11 +24,12 @@ use super::budget::FullResults;
 use super::find::bad_glob;
 use super::walk::{self, Batch, FirstResults, Scope, SearchRoot, Unreadable};
 use super::{
-    Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths,
+    Access, Details, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names,
+    paths,
 };
-use crate::counted::counted;
+use crate::counted::pluralize;
 use crate::secret_cuts::SecretFinder;
-use hits::{HitLine, Hits, Named};
+use hits::{HitLine, Hits, NamedByModel};
 
 /// The default limit of matches.
 const LIMIT: u64 = 200;
@@ -83,9 +84,9 @@ impl Tool for Grep {
         Some(walk::access(cwd, args::partial(args, "path")))
     }
 
-    async fn prepare(&self, args: GrepArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(&self, args: GrepArgs, context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {
         let access = walk::access(&context.cwd, args.path.as_deref());
-        Ok(Prepared::new(access, move |_| {
+        Ok(PreparedCall::new(access, move |_| {
             walk::on_thread(context, move |context, wanted| grep(&args, context, wanted))
         }))
     }
@@ -106,7 +107,7 @@ fn grep(args: &GrepArgs, context: &ToolContext, wanted: &CancellationToken) -> R
         limit,
         secrets: &context.limits.secrets,
         wanted,
-        found: Mutex::new(Found {
+        found: Mutex::new(SearchResults {
             first: FirstResults::new(limit),
             unreadable: Unreadable::default(),
             whole: FullResults::new(&context.scratch, "grep"),
@@ -119,7 +120,8 @@ fn grep(args: &GrepArgs, context: &ToolContext, wanted: &CancellationToken) -> R
     if place.metadata.is_dir() {
         search.walk(scope, &context.cwd, globs);
     } else {
-        let hits = search.one(&mut search.searcher(Named::Yes), &place.root, &place.given, Named::Yes);
+        let hits =
+            search.one(&mut search.searcher(NamedByModel::Yes), &place.root, &place.given, NamedByModel::Yes);
         search.keep(search.lines_of(Path::new(""), hits).into_iter().collect());
     }
     if wanted.is_cancelled() {
@@ -171,7 +173,7 @@ fn globs(args: &GrepArgs, place: &SearchRoot) -> Result<Override, ToolError> {
 }
 
 #[derive(Debug)]
-struct Found<'a> {
+struct SearchResults<'a> {
     first: FirstResults<Vec<HitLine>>,
     unreadable: Unreadable,
     whole: FullResults<'a>,
@@ -198,7 +200,7 @@ struct Search<'a> {
     limit: u64,
     secrets: &'a SecretFinder,
     wanted: &'a CancellationToken,
-    found: Mutex<Found<'a>>,
+    found: Mutex<SearchResults<'a>>,
     /// True once no more matches fit, so that later places can be skipped.
     full: AtomicBool,
     /// True if a match was dropped or a place was skipped.
@@ -207,10 +209,10 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn searcher(&self, named: Named) -> Searcher {
+    fn searcher(&self, named: NamedByModel) -> Searcher {
         let binary = match named {
-            Named::Yes => BinaryDetection::convert(0),
-            Named::No => BinaryDetection::quit(0),
+            NamedByModel::Yes => BinaryDetection::convert(0),
+            NamedByModel::No => BinaryDetection::quit(0),
         };
         SearcherBuilder::new()
             .line_terminator(LineTerminator::crlf())
@@ -225,7 +227,7 @@ impl<'a> Search<'a> {
     fn walk(&self, scope: Scope, cwd: &Path, globs: Override) {
         let mut walk = self.place.walk(scope, cwd);
         walk.overrides(globs).build_parallel().run(|| {
-            let mut searcher = self.searcher(Named::No);
+            let mut searcher = self.searcher(NamedByModel::No);
             let mut batch = Batch::new(|files| self.keep(files));
             Box::new(move |entry| {
                 if self.wanted.is_cancelled() {
@@ -262,24 +264,30 @@ impl<'a> Search<'a> {
         if !kind.is_file() {
             return (proceed, None);
         }
-        let shown = self.place.shown(entry.path(), "");
-        let hits = self.one(searcher, entry.path(), &shown, Named::No);
+        let shown = self.place.display_path(entry.path(), "");
+        let hits = self.one(searcher, entry.path(), &shown, NamedByModel::No);
         (proceed, self.lines_of(below, hits))
     }
 
     /// Searches one file.
-    fn one<'s>(&'s self, searcher: &mut Searcher, path: &Path, shown: &'s str, named: Named) -> Hits<'s> {
+    fn one<'s>(
+        &'s self,
+        searcher: &mut Searcher,
+        path: &Path,
+        shown: &'s str,
+        named: NamedByModel,
+    ) -> Hits<'s> {
         // Do not wait for a FIFO that has replaced a file.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let mut hits = Hits::new(self.matcher, shown, named, self.secrets);
         let searched =
             rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from).and_then(|file| {
-                let file = Watched { file: File::from(file), wanted: self.wanted };
+                let file = CancellableFile { file: File::from(file), wanted: self.wanted };
                 searcher.search_reader(self.matcher, file, &mut hits)
             });
         self.searched.fetch_add(1, Ordering::Relaxed);
         match searched {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && named == Named::No => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound && named == NamedByModel::No => {}
             Err(error) => {
                 let long = error.to_string().contains("allocation limit");
                 let why = if long { "it has a line over 16 MB".into() } else { paths::reason(&error) };
@@ -315,8 +323,8 @@ impl<'a> Search<'a> {
     }
 
     fn answer(self, args: &GrepArgs, scope: Scope) -> ToolOutput {
-        let Found { first, unreadable, whole } = self.found.into_inner();
-        let seen = first.seen();
+        let SearchResults { first, unreadable, whole } = self.found.into_inner();
+        let seen = first.seen_count();
         let mut shown = ShownLines::default();
         for lines in first.into_sorted() {
             shown.add(&lines, self.limit, self.context > 0);
@@ -324,7 +332,7 @@ impl<'a> Search<'a> {
         let ShownLines { mut text, matches, cut, .. } = shown;
         if seen == 0 {
             let files = self.searched.into_inner();
-            let files = counted(files, "file");
+            let files = pluralize(files, "file");
             let hint = if self.place.metadata.is_dir() { scope.hint() } else { "" };
             text =
                 format!("no matches for {} in {} ({files} searched{hint})\n", args.pattern, self.place.given);
@@ -343,7 +351,7 @@ impl<'a> Search<'a> {
             text.push_str(file_names::NOTE);
         }
         text.extend(unreadable.line());
-        text.push_str(&self.place.left_out());
+        text.push_str(&self.place.left_out_notes());
         ToolOutput::new(text, Details::None)
     }
 }
@@ -379,12 +387,12 @@ impl ShownLines {
 }
 
 /// A file that stops reading once the search is cancelled.
-struct Watched<'a> {
+struct CancellableFile<'a> {
     file: File,
     wanted: &'a CancellationToken,
 }
 
-impl Read for Watched<'_> {
+impl Read for CancellableFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.wanted.is_cancelled() {
             return Err(io::Error::other("aborted"));

@@ -21,15 +21,15 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::counted::counted;
+use super::counted::pluralize;
 use super::process::FinishedCommand;
-use super::process::watched::{TreeUsage, Watched};
+use super::process::watched::{TreeUsage, WatchedCommand};
 use super::{OutputLimits, TerminalOutput, command_result, line_output};
 use crate::secret_cuts::SecretFinder;
 use crate::times::millis;
 use crate::user_error::UserError;
 use command::{MovedCommand, Running};
-use new_output::Seen;
+use new_output::SeenPosition;
 pub use row::{JobProcess, JobRow, JobState};
 
 /// The maximum number of running jobs.
@@ -78,13 +78,13 @@ pub struct Job {
     command: String,
     started: SystemTime,
     since: Instant,
-    watched: Arc<Watched>,
+    watched: Arc<WatchedCommand>,
     cancel: CancellationToken,
     end: watch::Sender<Option<JobEnd>>,
     /// The processes that a stop ended.
     stopped: Mutex<Vec<JobProcess>>,
     /// How much of the output the model has seen.
-    seen: Mutex<Seen>,
+    seen: Mutex<SeenPosition>,
     /// Whether the model knows of its end.
     told: AtomicBool,
     kept: AtomicBool,
@@ -153,9 +153,9 @@ impl Drop for Movable {
 
 impl Movable {
     /// Waits for the next move of commands. Cancel safe.
-    pub async fn moved(&mut self) -> MoveReason {
+    pub async fn wait_for_move(&mut self) -> MoveReason {
         loop {
-            let reason = self.ended().await;
+            let reason = self.wait_for_interrupt().await;
             if reason != MoveReason::Steering {
                 return reason;
             }
@@ -163,7 +163,7 @@ impl Movable {
     }
 
     /// Waits for whatever ends a wait for a job. Cancel safe.
-    pub async fn ended(&mut self) -> MoveReason {
+    pub async fn wait_for_interrupt(&mut self) -> MoveReason {
         match self.moves.changed().await {
             Ok(()) => self.moves.borrow_and_update().1,
             Err(_) => std::future::pending().await,
@@ -245,7 +245,7 @@ impl Jobs {
         let _ = self.0.changes.send(JobChange::Started);
         let (ending, changes) = (Arc::clone(&job), self.0.changes.clone());
         tokio::spawn(async move {
-            let finished = task.finished().await;
+            let finished = task.wait_for_end().await;
             ending.end.send_replace(Some(JobEnd::of(finished)));
             let _ = changes.send(JobChange::Ended);
         });
@@ -293,7 +293,7 @@ impl Jobs {
     }
 
     /// The rows of all jobs. Looks at all processes of the machine, hence on another thread.
-    pub async fn measured_rows(&self, secrets: SecretFinder) -> Vec<JobRow> {
+    pub async fn rows_with_usage(&self, secrets: SecretFinder) -> Vec<JobRow> {
         let jobs = self.all();
         let rows = spawn_blocking(move || {
             let row = |job: &Arc<Job>| {
@@ -312,7 +312,7 @@ impl Jobs {
         let stops = running.iter().map(|job| job.begin_stop());
         futures_join(stops.collect()).await;
         for job in &running {
-            if tokio::time::timeout_at(deadline, job.ended()).await.is_err() {
+            if tokio::time::timeout_at(deadline, job.wait_for_end()).await.is_err() {
                 let watched = Arc::clone(&job.watched);
                 let _ = spawn_blocking(move || watched.kill()).await;
                 job.end.send_if_modified(|end| {
@@ -344,7 +344,7 @@ impl Job {
     }
 
     /// Waits for its end.
-    pub async fn ended(&self) {
+    pub async fn wait_for_end(&self) {
         // The sender is alive.
         let _ = self.end.subscribe().wait_for(Option::is_some).await;
     }
@@ -362,7 +362,7 @@ impl Job {
     /// Stops it and waits for its end, for a few seconds at most. Returns whether it has ended.
     pub async fn stop(&self) -> bool {
         self.begin_stop().await;
-        tokio::time::timeout(command::STOP_LIMIT, self.ended()).await.is_ok()
+        tokio::time::timeout(command::STOP_LIMIT, self.wait_for_end()).await.is_ok()
     }
 
     fn row(&self, usage: TreeUsage, secrets: &SecretFinder) -> JobRow {
@@ -414,7 +414,7 @@ impl Job {
     }
 
     /// The position in the output up to which the model has seen it.
-    fn seen_so_far(&self) -> u64 {
+    fn seen_position(&self) -> u64 {
         self.seen.lock().end
     }
 
@@ -432,11 +432,11 @@ impl Job {
     }
 
     /// Waits until it is known where the whole output is, for a moment at most.
-    pub(crate) async fn placed(&self) {
+    pub(crate) async fn wait_for_place(&self) {
         let known = async {
             tokio::select! {
-                () = self.watched.file_known() => {}
-                () = self.ended() => {}
+                () = self.watched.wait_for_file() => {}
+                () = self.wait_for_end() => {}
             }
         };
         let _ = tokio::time::timeout(PLACED, known).await;
@@ -492,7 +492,7 @@ impl JobEnd {
                 JobEnd {
                     at,
                     state,
-                    outcome: command_result::how_it_ended(&finished),
+                    outcome: command_result::job_outcome(&finished),
                     exit_code: finished.output.exit_code.filter(|_| !finished.cancelled),
                     remarks: command_result::remarks(&finished),
                 }
@@ -546,7 +546,7 @@ fn last_line(output: &str, secrets: &SecretFinder) -> String {
 }
 
 /// The jobs that can be named, as the end of a sentence.
-fn known(jobs: &[Arc<Job>]) -> String {
+fn describe_jobs(jobs: &[Arc<Job>]) -> String {
     match jobs.len() {
         0 => "this session has no jobs".to_owned(),
         count => {
@@ -554,7 +554,7 @@ fn known(jobs: &[Arc<Job>]) -> String {
             format!(
                 "there {} {}: {}",
                 if count == 1 { "is" } else { "are" },
-                counted(count as u64, "job"),
+                pluralize(count as u64, "job"),
                 ids.join(", ")
             )
         }
@@ -562,7 +562,7 @@ fn known(jobs: &[Arc<Job>]) -> String {
 }
 
 /// The note in the result of a call whose command has become a job.
-pub(crate) fn moved_note(job: &Job, why: &MovedCommand) -> String {
+pub(crate) fn background_note(job: &Job, why: &MovedCommand) -> String {
     let id = job.id;
     let place = job.place();
     match why {

@@ -12,7 +12,9 @@ use tokio_util::sync::CancellationToken;
 use super::budget;
 use super::budget::FullResults;
 use super::walk::{self, Answers, FirstResults, SearchRoot, Unreadable};
-use super::{Access, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths};
+use super::{
+    Access, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths,
+};
 
 /// The default limit of entries.
 const LIMIT: u64 = 500;
@@ -46,9 +48,9 @@ impl Tool for Ls {
         Some(walk::access(cwd, args::partial(args, "path")))
     }
 
-    async fn prepare(&self, args: LsArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(&self, args: LsArgs, context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {
         let access = walk::access(&context.cwd, args.path.as_deref());
-        Ok(Prepared::new(access, move |_| {
+        Ok(PreparedCall::new(access, move |_| {
             walk::on_thread(context, move |context, wanted| list(args, context, wanted))
         }))
     }
@@ -91,10 +93,10 @@ fn list(args: LsArgs, context: &ToolContext, wanted: &CancellationToken) -> Resu
 
 /// The name, with a mark for its type.
 fn line(entry: &DirEntry) -> String {
-    let name = file_names::shown(&entry.file_name());
+    let name = file_names::display(&entry.file_name());
     match entry.file_type() {
         Ok(kind) if kind.is_symlink() => match fs::read_link(entry.path()) {
-            Ok(target) => format!("{name} -> {}", file_names::shown_path(&target)),
+            Ok(target) => format!("{name} -> {}", file_names::display_path(&target)),
             Err(_) => name,
         },
         Ok(kind) => name + mark(kind),

@@ -118,7 +118,7 @@ use editor::Editor;
 use file_versions::FileVersions;
 use jobs::JobLink;
 pub use kind::ToolKind;
-pub use prepared::{Approved, Prepared, PreparingCall};
+pub use prepared::{ApprovedPart, PreparedCall, PreparingCall};
 use process::ChildEnv;
 use sandbox::SandboxPolicy;
 use scratch::Scratch;
@@ -336,7 +336,7 @@ pub trait Tool: Send + Sync + 'static {
         &self,
         args: Self::Args,
         context: ToolContext,
-    ) -> impl Future<Output = Result<Prepared<'_>, ToolError>> + Send;
+    ) -> impl Future<Output = Result<PreparedCall<'_>, ToolError>> + Send;
 }
 
 /// The future of a running call.
@@ -373,7 +373,7 @@ pub trait AnyTool: Send + Sync {
     /// Prepares the call and carries it out without approval in between.
     fn run(&self, args: Value, context: ToolContext) -> RunningCall<'_> {
         let prepared = self.prepare(args, context);
-        Box::pin(async move { prepared.await?.apply(Approved::all()).await })
+        Box::pin(async move { prepared.await?.apply(ApprovedPart::all()).await })
     }
 }
 
@@ -397,7 +397,7 @@ impl<T: Tool> AnyTool for T {
     fn canonical(&self, args: Value) -> Value {
         let mut repaired = args.clone();
         Tool::repair(self, &mut repaired);
-        args::fitted(repaired, Tool::spec(self)).unwrap_or(args)
+        args::fit_to_schema(repaired, Tool::spec(self)).unwrap_or(args)
     }
 
     fn prepare(&self, mut args: Value, context: ToolContext) -> PreparingCall<'_> {

@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags};
 use unicode_normalization::UnicodeNormalization;
 
 use super::ToolError;
-use super::file_names::shown_path;
+use super::file_names::display_path;
 use crate::compare::close_matches;
 
 /// The maximum number of names in a directory that are compared for a suggestion.
@@ -39,14 +39,18 @@ pub fn resolve_path(cwd: &Path, given: &Path) -> PathBuf {
 /// how its characters are composed (NFC, NFD) is used.
 pub fn find(cwd: &Path, given: &str) -> PathBuf {
     let path = resolve(cwd, given);
-    if given.is_ascii() || path.symlink_metadata().is_ok() { path } else { recomposed(&path).unwrap_or(path) }
+    if given.is_ascii() || path.symlink_metadata().is_ok() {
+        path
+    } else {
+        find_by_normal_form(&path).unwrap_or(path)
+    }
 }
 
-fn recomposed(path: &Path) -> Option<PathBuf> {
+fn find_by_normal_form(path: &Path) -> Option<PathBuf> {
     let (parent, name) = (path.parent()?, path.file_name()?.to_str()?);
     let parent = match parent.symlink_metadata() {
         Ok(_) => parent.to_owned(),
-        Err(_) => recomposed(parent)?,
+        Err(_) => find_by_normal_form(parent)?,
     };
     let same = |other: &str| other.nfc().eq(name.nfc());
     let entries = fs::read_dir(&parent).ok()?.flatten().take(NAMES_LOOKED_AT);
@@ -78,24 +82,24 @@ pub fn real(path: &Path) -> io::Result<PathBuf> {
 /// files that do not exist yet, which a write would create. The key of file versions and of the queue of calls.
 pub fn identity(path: &Path) -> PathBuf {
     let mut links = MAX_LINKS;
-    followed(path, &mut links)
+    follow_links(path, &mut links)
 }
 
-fn followed(path: &Path, links: &mut usize) -> PathBuf {
+fn follow_links(path: &Path, links: &mut usize) -> PathBuf {
     if let Ok(canonical) = fs::canonicalize(path) {
         return canonical;
     }
     let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) else {
         return path.to_path_buf();
     };
-    let parent = followed(parent, links);
+    let parent = follow_links(parent, links);
     // The path ends in `..`.
     let Some(name) = path.file_name() else { return parent.parent().unwrap_or(&parent).to_path_buf() };
     let own = parent.join(name);
     match fs::read_link(&own) {
         Ok(target) if *links > 0 => {
             *links -= 1;
-            followed(&parent.join(target), links)
+            follow_links(&parent.join(target), links)
         }
         _ => own,
     }
@@ -174,7 +178,7 @@ pub fn reason(error: &io::Error) -> String {
 /// The message that a path does not exist, with similar names.
 fn missing(given: &str, path: &Path) -> String {
     if let Ok(target) = fs::read_link(path) {
-        return format!("{given} is a symbolic link to {}, which does not exist", shown_path(&target));
+        return format!("{given} is a symbolic link to {}, which does not exist", display_path(&target));
     }
     let parent = path.parent().unwrap_or(Path::new("/"));
     if !parent.is_dir() {
@@ -183,7 +187,7 @@ fn missing(given: &str, path: &Path) -> String {
         let names = first_missing.map(|name| near(nearest, &name.to_string_lossy())).unwrap_or_default();
         let text = format!(
             "{given} does not exist, nor does its directory; the nearest existing directory is {}",
-            shown_path(nearest)
+            display_path(nearest)
         );
         return with_suggestions(text, &names, nearest);
     }
@@ -196,7 +200,7 @@ fn with_suggestions(text: String, names: &[String], parent: &Path) -> String {
     if names.is_empty() {
         return format!("{text}; list the directory with bash and ls");
     }
-    let names: Vec<String> = names.iter().map(|name| shown_path(&parent.join(name))).collect();
+    let names: Vec<String> = names.iter().map(|name| display_path(&parent.join(name))).collect();
     format!("{text}; did you mean {}?", names.join(" or "))
 }
 

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::user::{self, UserRequest};
-use super::{Access, AnyTool, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+use super::{
+    Access, AnyTool, Details, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args,
+};
 use crate::user_error::UserError;
 
 /// The name of the tool that submits a plan.
@@ -74,15 +76,15 @@ impl WorkPlan {
 
     /// The whole text, with steps numbered from 1.
     pub fn markdown(&self) -> String {
-        self.written(|_| "")
+        self.render(|_| "")
     }
 
     /// The whole text, with a mark at each step that is done or open.
-    pub fn marked(&self) -> String {
-        self.written(|step| if step.done { "[x] " } else { "[ ] " })
+    pub fn checklist(&self) -> String {
+        self.render(|step| if step.done { "[x] " } else { "[ ] " })
     }
 
-    fn written(&self, mark: impl Fn(&WorkStep) -> &'static str) -> String {
+    fn render(&self, mark: impl Fn(&WorkStep) -> &'static str) -> String {
         let mut text = self.intro.clone();
         if !text.is_empty() {
             text.push_str("\n\n");
@@ -94,7 +96,7 @@ impl WorkPlan {
     }
 
     /// The number of finished steps.
-    pub fn done(&self) -> usize {
+    pub fn done_count(&self) -> usize {
         self.steps.iter().filter(|step| step.done).count()
     }
 
@@ -122,7 +124,7 @@ impl WorkPlan {
 
     /// The progress of the plan, for the model.
     pub fn progress(&self) -> String {
-        let (done, count) = (self.done(), self.steps.len());
+        let (done, count) = (self.done_count(), self.steps.len());
         match self.next().and_then(|next| Some((next, self.steps.get(next)?))) {
             Some((next, step)) => format!("{done} of {count} done; next: {}. {}", next + 1, step.title()),
             None => format!("all {count} steps are done"),
@@ -173,7 +175,11 @@ impl Tool for SubmitPlan {
         heading.map(|line| line.trim_start_matches('#').trim().to_owned()).unwrap_or_default()
     }
 
-    async fn prepare(&self, args: SubmitPlanArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(
+        &self,
+        args: SubmitPlanArgs,
+        context: ToolContext,
+    ) -> Result<PreparedCall<'_>, ToolError> {
         let refused = |why: String| ToolError::refused(format!("{SUBMIT}: {why}"));
         if args.plan.len() > MAX_PLAN {
             return Err(refused(format!("the plan is longer than {MAX_PLAN} bytes")));
@@ -184,7 +190,7 @@ impl Tool for SubmitPlan {
                 "the plan has no steps; begin each with its number, as in `1. Read it`".to_owned(),
             ));
         }
-        Ok(Prepared::new(Access::default(), async move |_| {
+        Ok(PreparedCall::new(Access::default(), async move |_| {
             let text = plan.markdown();
             let submit = |reply| UserRequest::Plan { plan, reply };
             let reply = user::request(context.user.as_ref(), &context.cancel, submit).await?;
@@ -237,8 +243,12 @@ impl Tool for ReportStep {
         }
     }
 
-    async fn prepare(&self, args: ReportStepArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
-        Ok(Prepared::new(Access::default(), async move |_| {
+    async fn prepare(
+        &self,
+        args: ReportStepArgs,
+        context: ToolContext,
+    ) -> Result<PreparedCall<'_>, ToolError> {
+        Ok(PreparedCall::new(Access::default(), async move |_| {
             let report = |reply| UserRequest::StepsDone { numbers: args.done, reply };
             let reply = user::request(context.user.as_ref(), &context.cancel, report).await?;
             match reply.unwrap_or_else(|| Err("there is no plan".into())) {
@@ -276,10 +286,10 @@ mod tests {
         let mut plan = WorkPlan::parse("1. a\n2. b\n3. c");
         assert_eq!(plan.progress(), "0 of 3 done; next: 1. a");
         assert!(plan.finish(&[1, 4]).is_err() && plan.finish(&[0]).is_err());
-        assert_eq!(plan.done(), 0, "all or nothing");
+        assert_eq!(plan.done_count(), 0, "all or nothing");
         plan.finish(&[2]).unwrap();
         assert_eq!(plan.progress(), "1 of 3 done; next: 1. a");
-        assert_eq!(plan.marked(), "1. [ ] a\n2. [x] b\n3. [ ] c\n");
+        assert_eq!(plan.checklist(), "1. [ ] a\n2. [x] b\n3. [ ] c\n");
         plan.finish(&[1, 3, 2]).unwrap();
         assert!(plan.is_finished());
         assert_eq!(plan.progress(), "all 3 steps are done");

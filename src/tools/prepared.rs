@@ -13,7 +13,7 @@ use super::{Content, Details, RunningCall, TerminalOutput, ToolError, ToolOutput
 
 /// The approved part of a prepared call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Approved {
+pub struct ApprovedPart {
     /// The indices of the hunks to apply; `None` means all of them.
     pub hunks: Option<Vec<usize>>,
     /// The user's replacement for the model's proposal: a command, or the text of the whole file.
@@ -22,20 +22,20 @@ pub struct Approved {
     pub sandbox: Option<Arc<SandboxPolicy>>,
 }
 
-impl Approved {
+impl ApprovedPart {
     /// Approval of everything, as the model proposed it.
     pub fn all() -> Self {
-        Approved::default()
+        ApprovedPart::default()
     }
 }
 
 /// The future of a call that is being prepared.
-pub type PreparingCall<'a> = Pin<Box<dyn Future<Output = Result<Prepared<'a>, ToolError>> + Send + 'a>>;
+pub type PreparingCall<'a> = Pin<Box<dyn Future<Output = Result<PreparedCall<'a>, ToolError>> + Send + 'a>>;
 
-type Apply<'a> = Box<dyn FnOnce(Approved) -> RunningCall<'a> + Send + 'a>;
+type Apply<'a> = Box<dyn FnOnce(ApprovedPart) -> RunningCall<'a> + Send + 'a>;
 
 /// A call that is ready to run. Dropping it leaves everything unchanged.
-pub struct Prepared<'a> {
+pub struct PreparedCall<'a> {
     /// The files, commands and hosts that the call touches.
     pub access: Access,
     /// The preview that the user sees before the call runs.
@@ -45,35 +45,35 @@ pub struct Prepared<'a> {
     apply: Apply<'a>,
 }
 
-impl std::fmt::Debug for Prepared<'_> {
+impl std::fmt::Debug for PreparedCall<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Prepared").field("access", &self.access).finish_non_exhaustive()
     }
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> PreparedCall<'a> {
     /// A call that touches `access`, with the closure that runs it. A tool without choices ignores
-    /// [`Approved`].
-    pub fn new<F>(access: Access, apply: impl FnOnce(Approved) -> F + Send + 'a) -> Self
+    /// [`ApprovedPart`].
+    pub fn new<F>(access: Access, apply: impl FnOnce(ApprovedPart) -> F + Send + 'a) -> Self
     where
         F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'a,
     {
         let apply: Apply<'a> = Box::new(move |approved| Box::pin(apply(approved)));
-        Prepared { access, preview: Preview::None, proposed_text: None, apply }
+        PreparedCall { access, preview: Preview::None, proposed_text: None, apply }
     }
 
     /// Sets the preview.
     pub fn preview(self, preview: Preview) -> Self {
-        Prepared { preview, ..self }
+        PreparedCall { preview, ..self }
     }
 
     /// Sets the new text of the file.
-    pub fn proposed_text(self, text: Option<Arc<Vec<u8>>>) -> Self {
-        Prepared { proposed_text: text, ..self }
+    pub fn with_proposed_text(self, text: Option<Arc<Vec<u8>>>) -> Self {
+        PreparedCall { proposed_text: text, ..self }
     }
 
     /// Runs the call. Dropping the future cancels it.
-    pub fn apply(self, approved: Approved) -> RunningCall<'a> {
+    pub fn apply(self, approved: ApprovedPart) -> RunningCall<'a> {
         (self.apply)(approved)
     }
 }

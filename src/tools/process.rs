@@ -59,9 +59,9 @@ use pty::Pty;
 pub use report::{Flow, OnOutput};
 use report::{Report, snapshot};
 use screen_lines::ScreenLines;
-use spawn::{Output, PIPE_SIZE, Spawned, spawn};
-use spill::{Spill, Spilled};
-use watched::Watched;
+use spawn::{Output, PIPE_SIZE, SpawnedCommand, spawn};
+use spill::{Spill, SpillLocation};
+use watched::WatchedCommand;
 
 /// How long to wait for more output after the shell has exited. Output already in the pipe is read in any
 /// case.
@@ -85,7 +85,7 @@ pub struct FinishedCommand {
     /// The head and tail of the raw output.
     pub capture: Capture,
     /// The file with the full output, if it was too large for memory.
-    pub spilled: Spilled,
+    pub spilled: SpillLocation,
     /// Background processes that keep running and hold the output open. Their later output is appended to
     /// the spilled file.
     pub survivors: Vec<TreeMember>,
@@ -104,7 +104,7 @@ impl FinishedCommand {
             timed_out: false,
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             capture,
-            spilled: Spilled::default(),
+            spilled: SpillLocation::default(),
             survivors: Vec::new(),
         }
     }
@@ -149,7 +149,7 @@ pub async fn run(
     scratch: &Scratch,
     cancel: CancellationToken,
     on_output: &mut OnOutput<'_>,
-    watched: Arc<Watched>,
+    watched: Arc<WatchedCommand>,
 ) -> io::Result<FinishedCommand> {
     let started = Instant::now();
     let flow = match &io {
@@ -161,13 +161,13 @@ pub async fn run(
         CommandIo::Pipe(_) | CommandIo::Streams { .. } => None,
         CommandIo::Terminal(pty) => Some(ScreenLines::new(pty.window())),
     };
-    let Spawned { child, output, tree, confinement, private } = spawn(io, &command, env, scratch)?;
+    let SpawnedCommand { child, output, tree, confinement, private } = spawn(io, &command, env, scratch)?;
     watched.tree.get_or_init(|| tree.clone());
     let run = Run {
         child,
         output: Some(output),
         screen,
-        tree: Armed(Some(tree)),
+        tree: KillOnDrop(Some(tree)),
         watched,
         spill: Spill::default(),
         report: Report::new(flow, on_output),
@@ -178,14 +178,14 @@ pub async fn run(
     let deadline = command.timeout.and_then(|seconds| started.checked_add(Duration::from_secs(seconds)));
     let mut finished = run.until_its_end(started, deadline, scratch, cancel).await?;
     if let Some(confinement) = confinement {
-        find_blocked(&mut finished, &command, &confinement);
+        find_denial(&mut finished, &command, &confinement);
     }
     drop(private);
     Ok(finished)
 }
 
 /// Determines what the sandbox denied to the command, if it failed.
-fn find_blocked(finished: &mut FinishedCommand, command: &CommandLine<'_>, confinement: &Confinement) {
+fn find_denial(finished: &mut FinishedCommand, command: &CommandLine<'_>, confinement: &Confinement) {
     let removed = confinement.clear_away();
     let failed = finished.output.exit_code != Some(0) && !finished.cancelled && !finished.timed_out;
     let probably = || {
@@ -196,15 +196,15 @@ fn find_blocked(finished: &mut FinishedCommand, command: &CommandLine<'_>, confi
             signal: finished.output.signal,
             guard: confinement.guard,
         };
-        denial::recognise(command.sandbox, Support::here().enforced(command.sandbox), ended)
+        denial::recognise(command.sandbox, Support::here().enforcement(command.sandbox), ended)
     };
     finished.output.blocked = removed.or_else(|| if failed { probably() } else { None });
 }
 
 /// Kills the tree when dropped, unless it was taken out.
-struct Armed(Option<ProcessTree>);
+struct KillOnDrop(Option<ProcessTree>);
 
-impl Drop for Armed {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         if let Some(tree) = &self.0 {
             tree.kill_now();
@@ -225,9 +225,9 @@ struct Run<'a> {
     output: Option<Output>,
     /// The screen of the terminal, if there is one.
     screen: Option<ScreenLines>,
-    tree: Armed,
+    tree: KillOnDrop,
     /// Has the output so far.
-    watched: Arc<Watched>,
+    watched: Arc<WatchedCommand>,
     spill: Spill,
     report: Report<'a>,
     status: Option<ExitStatus>,
@@ -257,16 +257,16 @@ impl Run<'_> {
                 () = cancel.cancelled(), if self.why == EndReason::Itself => self.end(EndReason::Cancelled),
                 () = deadline::until(deadline), if waiting && self.why == EndReason::Itself => self.end(EndReason::TimedOut),
                 status = self.child.wait(), if waiting => {
-                    self.ended_with(status?);
+                    self.on_exit(status?);
                     grace = Instant::now() + GRACE;
                 }
-                () = ended(&mut self.ending), if self.ending.is_some() => {
+                () = wait_for_thread(&mut self.ending), if self.ending.is_some() => {
                     self.ending = None;
                     grace = grace.max(Instant::now() + GRACE);
                     if waiting {
                         // It may have ended unnoticed. A process that cannot be killed is not waited for.
                         let Some(status) = self.child.try_wait()? else { break };
-                        self.ended_with(status);
+                        self.on_exit(status);
                     }
                 }
                 () = &mut wants_file, if !self.spill.is_begun() => self.begin_file(scratch).await,
@@ -289,7 +289,7 @@ impl Run<'_> {
         self.finish(duration, scratch).await
     }
 
-    fn ended_with(&mut self, status: ExitStatus) {
+    fn on_exit(&mut self, status: ExitStatus) {
         self.status = Some(status);
         if let Some(Output::Terminal(pty)) = &mut self.output {
             pty.let_go();
@@ -366,7 +366,7 @@ impl Run<'_> {
             survivors = tokio::task::spawn_blocking(move || tree.survivors(&link)).await.unwrap_or_default();
             if !survivors.is_empty() {
                 self.begin_file(scratch).await;
-                spilled = Some(Spilled { path: self.spill.path().cloned(), trouble: None });
+                spilled = Some(SpillLocation { path: self.spill.path().cloned(), trouble: None });
                 read_on(output, std::mem::take(&mut self.spill));
             }
         }
@@ -397,7 +397,7 @@ impl Run<'_> {
     }
 }
 
-async fn ended(ending: &mut Option<JoinHandle<()>>) {
+async fn wait_for_thread(ending: &mut Option<JoinHandle<()>>) {
     if let Some(thread) = ending {
         thread.await.ok();
     }

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::counted::counted;
+use super::counted::pluralize;
 use super::details::Hunk;
 use super::encoding::{self, Encoding, Exact};
 use super::file_task::{FileTask, OnAbort};
-use super::replace_file::{self, Expected};
+use super::replace_file::{self, ExpectedState};
 use super::{
-    Access, Approved, ChangeFacts, Details, FileDiff, Prepared, Preview, ToolContext, ToolError, ToolOutput,
-    diff, editor, paths,
+    Access, ApprovedPart, ChangeFacts, Details, FileDiff, PreparedCall, Preview, ToolContext, ToolError,
+    ToolOutput, diff, editor, paths,
 };
 
 /// The maximum number of bytes of a diff in an answer to the model.
@@ -81,13 +81,13 @@ pub(crate) struct Proposal {
     pub format: TextFormat,
     /// The change from `old` to `new`; empty without `old`.
     pub change: FileDiff,
-    pub expected: Expected,
+    pub expected: ExpectedState,
     pub words: Words,
     pub facts: Facts,
 }
 
 /// The text that is finally written.
-struct Chosen {
+struct FinalText {
     text: Arc<Vec<u8>>,
     change: FileDiff,
     /// A note for the model if it differs from the proposal.
@@ -99,11 +99,11 @@ pub(crate) async fn prepare<'a>(
     path: String,
     context: ToolContext,
     propose: impl FnOnce(&FileTask) -> Result<Proposal, ToolError> + Send + 'static,
-) -> Result<Prepared<'a>, ToolError> {
+) -> Result<PreparedCall<'a>, ToolError> {
     let task = FileTask::begin(path, context).await?;
     let (proposal, target) = task
         .on_thread(OnAbort::Leave, |task| {
-            task.check_wanted()?;
+            task.check_not_aborted()?;
             let proposal = propose(task)?;
             if proposal.format.encoding != Encoding::Utf8 {
                 proposal.format.bytes(&proposal.new, &task.given)?;
@@ -119,7 +119,7 @@ pub(crate) async fn prepare<'a>(
     let apply = move |approved| async move {
         task.on_thread(OnAbort::Wait, move |task| proposal.apply(task, &target, approved)).await
     };
-    Ok(Prepared::new(access, apply).preview(preview).proposed_text(Some(text)))
+    Ok(PreparedCall::new(access, apply).preview(preview).with_proposed_text(Some(text)))
 }
 
 /// Refuses to recreate a working directory that is gone.
@@ -141,9 +141,9 @@ impl Proposal {
         mut self,
         task: &FileTask,
         prepared: &Path,
-        approved: Approved,
+        approved: ApprovedPart,
     ) -> Result<ToolOutput, ToolError> {
-        task.check_wanted()?;
+        task.check_not_aborted()?;
         let given = &task.given;
         let target = paths::identity(&task.path);
         check_directory(task, &target)?;
@@ -157,7 +157,7 @@ impl Proposal {
         sandbox.check_write(&target).map_err(|denial| {
             ToolError::refused(format!("nothing was written: tau's sandbox blocks {denial}"))
         })?;
-        let chosen = self.chosen(given, approved)?;
+        let chosen = self.final_text(given, approved)?;
         let encoded;
         let bytes: &[u8] = match (self.format.encoding, self.format.mark) {
             (Encoding::Utf8, b"") => &chosen.text,
@@ -179,7 +179,7 @@ impl Proposal {
             None => (self.words)(&chosen.change, bytes.len()),
             Some(note) => {
                 let lines = chosen.change.added.max(chosen.change.removed);
-                format!("Changed {} in {given}\n{note}", counted(lines, "line"))
+                format!("Changed {} in {given}\n{note}", pluralize(lines, "line"))
             }
         };
         // Without the old content the change has no hunks, but the operation is known.
@@ -189,7 +189,7 @@ impl Proposal {
         Ok(ToolOutput::new(text, details))
     }
 
-    fn chosen(&mut self, given: &str, approved: Approved) -> Result<Chosen, ToolError> {
+    fn final_text(&mut self, given: &str, approved: ApprovedPart) -> Result<FinalText, ToolError> {
         if let Some(text) = approved.edited {
             return self.instead(given, text.into_bytes(), |made| {
                 format!("The user changed the new text before it was written. {made}")
@@ -200,7 +200,7 @@ impl Proposal {
             Some(hunks) if (0..all).any(|hunk| !hunks.contains(&hunk)) => hunks,
             _ => {
                 let change = std::mem::take(&mut self.change);
-                return Ok(Chosen { text: Arc::clone(&self.new), change, note: None });
+                return Ok(FinalText { text: Arc::clone(&self.new), change, note: None });
             }
         };
         let Some(old) = self.old.as_deref().filter(|_| !self.change.cut) else {
@@ -228,20 +228,20 @@ impl Proposal {
         given: &str,
         text: Vec<u8>,
         note: impl FnOnce(&str) -> String,
-    ) -> Result<Chosen, ToolError> {
+    ) -> Result<FinalText, ToolError> {
         if self.old.as_deref() == Some(text.as_slice()) {
             return Err(ToolError::refused(format!(
                 "the user's version of {given} is the file as it is; nothing was written"
             )));
         }
         let change = diff::between(given, self.old.as_deref().unwrap_or_default(), &text);
-        let shown = change.unified();
+        let shown = change.to_unified();
         let made = if self.old.is_none() || change.cut || shown.len() > MAX_SHOWN {
             "Read the file before you change it again.".to_owned()
         } else {
             format!("What was changed:\n{shown}")
         };
-        Ok(Chosen { text: Arc::new(text), change, note: Some(note(&made)) })
+        Ok(FinalText { text: Arc::new(text), change, note: Some(note(&made)) })
     }
 }
 

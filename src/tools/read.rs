@@ -17,10 +17,10 @@ use super::file_task::{FileTask, OnAbort};
 use super::file_versions::Stamp;
 use super::replace_file::MAX_FILE;
 use super::{
-    Access, Details, LineFacts, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, editor,
-    paths,
+    Access, Details, LineFacts, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args,
+    editor, paths,
 };
-use crate::counted::counted;
+use crate::counted::pluralize;
 use window::{LineWindow, WindowRequest};
 
 /// The maximum number of lines in one answer.
@@ -89,12 +89,12 @@ impl Tool for Read {
         args::partial(args, "path").map(|path| Access::read(paths::find(cwd, path)))
     }
 
-    async fn prepare(&self, args: ReadArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(&self, args: ReadArgs, context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {
         let ReadArgs { path, offset, limit, column } = args;
         // The rest of a long line is one page.
         let limit = if column.is_some() { Some(1) } else { limit };
         let access = Access::read(paths::find(&context.cwd, &path));
-        Ok(Prepared::new(access, move |_| async move {
+        Ok(PreparedCall::new(access, move |_| async move {
             let task = FileTask::begin(path, context).await?;
             task.on_thread(OnAbort::Leave, move |task| {
                 read(task, offset, limit, column.map_or(0, |column| column - 1))
@@ -122,7 +122,7 @@ fn read(
         let bytes = rest_of(task, start, &mut file, &metadata).map_err(failed)?;
         let images = task.context.limits.images;
         return picture::answer(&task.given, "try bash with `file`", images, format, &bytes, &|| {
-            task.check_wanted()
+            task.check_not_aborted()
         });
     }
     let (start, is_unsaved) = if whole { editor::current(task, start) } else { (start, false) };
@@ -136,7 +136,7 @@ fn read(
             let window = LineWindow::cut(text.as_bytes(), &request, &task.wanted).map_err(failed)?;
             let mark =
                 if encoding::mark(&bytes, encoding).is_empty() { "" } else { ", with a byte order mark" };
-            let mut notes = vec![format!("{}{mark}", decoded(encoding, exact))];
+            let mut notes = vec![format!("{}{mark}", decoding_note(encoding, exact))];
             notes.extend(line_ends(text.as_bytes()));
             (window, notes)
         }
@@ -164,7 +164,7 @@ fn rest_of(task: &FileTask, mut start: Vec<u8>, file: &mut File, metadata: &Meta
             metadata.len() >> 20
         )));
     }
-    if task.check_wanted().is_err() {
+    if task.check_not_aborted().is_err() {
         return Err(io::ErrorKind::Interrupted.into());
     }
     file.take(MAX_FILE).read_to_end(&mut start)?;
@@ -212,7 +212,7 @@ fn narrow_window(
         for line in &mut window.lines {
             line.decode(encoding);
         }
-        notes.push(decoded(encoding, Exact::Yes));
+        notes.push(decoding_note(encoding, Exact::Yes));
     } else if broken && window.lines.iter().any(|line| line.is_broken()) {
         notes.push("some bytes are not UTF-8 and are shown as \u{fffd}".into());
     }
@@ -233,7 +233,7 @@ fn line_ends(text: &[u8]) -> Option<String> {
     }
 }
 
-fn decoded(encoding: Encoding, exact: Exact) -> String {
+fn decoding_note(encoding: Encoding, exact: Exact) -> String {
     let broken = if exact == Exact::No { "; broken characters are shown as \u{fffd}" } else { "" };
     format!("it is not UTF-8; decoded as {}{broken}", encoding.name())
 }
@@ -242,7 +242,7 @@ fn binary(task: &FileTask, metadata: &Metadata) -> ToolError {
     ToolError::refused(format!(
         "{0} is a binary file ({1}); inspect it with bash: `file {0}` or `xxd {0} | head`",
         task.given,
-        counted(metadata.len(), "byte")
+        pluralize(metadata.len(), "byte")
     ))
 }
 
@@ -261,7 +261,7 @@ fn answer(
         return Ok(ToolOutput::new(format!("({} is empty)", task.given), Details::Lines(facts)));
     }
     if shown == 0 {
-        let lines = counted(total, "line");
+        let lines = pluralize(total, "line");
         return Err(ToolError::refused(format!(
             "offset {} is past the end: {} has {lines}",
             request.first, task.given

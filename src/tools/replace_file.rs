@@ -24,7 +24,7 @@ pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
 /// The expected state of the target when the new bytes are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedState {
     /// Nothing: the file is new.
     Nothing,
     /// A file of this version.
@@ -38,12 +38,12 @@ pub(crate) fn replace_file(
     target: &Path,
     given: &str,
     bytes: &[u8],
-    expected: Expected,
+    expected: ExpectedState,
     wanted: &CancellationToken,
 ) -> Result<Stamp, ToolError> {
     let at = match expected {
-        Expected::Nothing => FileAt::find_or_make_folder(target),
-        Expected::Version(_) => FileAt::find(target),
+        ExpectedState::Nothing => FileAt::find_or_make_folder(target),
+        ExpectedState::Version(_) => FileAt::find(target),
     };
     replace_at(&at.map_err(|error| cannot(given, &error))?, given, bytes, expected, wanted)
 }
@@ -53,7 +53,7 @@ pub fn replace_at(
     at: &FileAt,
     given: &str,
     bytes: &[u8],
-    expected: Expected,
+    expected: ExpectedState,
     wanted: &CancellationToken,
 ) -> Result<Stamp, ToolError> {
     let cannot = |error: io::Error| self::cannot(given, &error);
@@ -66,8 +66,8 @@ pub fn replace_at(
     }
     let job = Job { at, bytes, expected, wanted };
     match expected {
-        Expected::Nothing => job.create().map_err(cannot)?,
-        Expected::Version(_) => {
+        ExpectedState::Nothing => job.create().map_err(cannot)?,
+        ExpectedState::Version(_) => {
             let old = at.stat().map_err(cannot)?;
             if mode_of(&old) & 0o222 == 0 {
                 return Err(ToolError::refused(format!(
@@ -103,7 +103,7 @@ fn mode_of(stat: &Stat) -> u32 {
 struct Job<'a> {
     at: &'a FileAt,
     bytes: &'a [u8],
-    expected: Expected,
+    expected: ExpectedState,
     wanted: &'a CancellationToken,
 }
 
@@ -112,7 +112,7 @@ impl Job<'_> {
         // The process's own umask applies to this mode, as for any program that creates a file.
         let temporary = self.temporary(0o666)?;
         temporary.file.sync_all()?;
-        self.still_wanted()?;
+        self.check_not_aborted()?;
         temporary.put().map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
                 io::Error::other("another program has just created this file; read it first")
@@ -138,8 +138,8 @@ impl Job<'_> {
         }
         // Once, for its bytes and its metadata: syncing is the slow part.
         temporary.file.sync_all()?;
-        self.unchanged(Stamp::from(&self.at.stat()?))?;
-        self.still_wanted()?;
+        self.check_unchanged(Stamp::from(&self.at.stat()?))?;
+        self.check_not_aborted()?;
         temporary.replace()?;
         self.at.sync_folder();
         Ok(())
@@ -149,7 +149,7 @@ impl Job<'_> {
     fn temporary(&self, mode: u32) -> io::Result<Temporary<'_>> {
         let temporary = self.at.temporary(mode)?;
         for piece in self.bytes.chunks(1024 * 1024) {
-            self.still_wanted()?;
+            self.check_not_aborted()?;
             (&temporary.file).write_all(piece)?;
         }
         Ok(temporary)
@@ -163,8 +163,8 @@ impl Job<'_> {
         let file = self.at.open_file(true)?;
         let mut before = Vec::new();
         (&file).read_to_end(&mut before)?;
-        self.unchanged(Stamp::from(&file.metadata()?))?;
-        self.still_wanted()?;
+        self.check_unchanged(Stamp::from(&file.metadata()?))?;
+        self.check_not_aborted()?;
         let written = overwrite_all(&file, self.bytes);
         if written.is_err() {
             // The old bytes fit before, so they fit again; if not, there is no better option.
@@ -173,12 +173,12 @@ impl Job<'_> {
         written
     }
 
-    fn still_wanted(&self) -> io::Result<()> {
+    fn check_not_aborted(&self) -> io::Result<()> {
         if self.wanted.is_cancelled() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 
-    fn unchanged(&self, now: Stamp) -> io::Result<()> {
-        if Expected::Version(now) == self.expected {
+    fn check_unchanged(&self, now: Stamp) -> io::Result<()> {
+        if ExpectedState::Version(now) == self.expected {
             return Ok(());
         }
         Err(io::Error::other("another program has just changed it; read it again"))

@@ -38,14 +38,14 @@ pub struct Scratch {
 #[derive(Debug)]
 struct Shelf {
     folder: Option<PathBuf>,
-    files: VecDeque<Kept>,
+    files: VecDeque<KeptFile>,
     total: u64,
     most: u64,
     number: u64,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct KeptFile {
     path: PathBuf,
     size: u64,
     writing: bool,
@@ -54,7 +54,7 @@ struct Kept {
 impl Default for Scratch {
     /// A folder in the system's temporary directory.
     fn default() -> Self {
-        Scratch::bounded(&std::env::temp_dir(), MAX_IN_ALL)
+        Scratch::with_limit(&std::env::temp_dir(), MAX_IN_ALL)
     }
 }
 
@@ -65,11 +65,11 @@ impl Scratch {
         if !fs::metadata(base)?.is_dir() {
             return Err(ErrorKind::NotADirectory.into());
         }
-        Ok(Scratch::bounded(base, MAX_IN_ALL))
+        Ok(Scratch::with_limit(base, MAX_IN_ALL))
     }
 
     /// Like [`Scratch::new`], with a different limit on the total size, in bytes.
-    pub fn bounded(base: &Path, most: u64) -> Self {
+    pub fn with_limit(base: &Path, most: u64) -> Self {
         let shelf = Shelf { folder: None, files: VecDeque::new(), total: 0, most, number: 0 };
         Scratch { base: base.to_path_buf(), shelf: Arc::new(Mutex::new(shelf)) }
     }
@@ -85,7 +85,7 @@ impl Scratch {
             }
             made => made?,
         };
-        shelf.files.push_back(Kept { path: path.clone(), size: 0, writing: true });
+        shelf.files.push_back(KeptFile { path: path.clone(), size: 0, writing: true });
         Ok(SpillFile { path, file, shelf: Arc::clone(&self.shelf) })
     }
 
@@ -137,7 +137,8 @@ impl Scratch {
     /// while they hold more than the limit; returns their number. Slow on a full disk: use a background thread.
     pub fn sweep(&self) -> usize {
         let most = self.shelf.lock().most;
-        let mut left: Vec<LeftBehind> = left_behind(&self.base).into_iter().map(LeftBehind::of).collect();
+        let mut left: Vec<LeftBehind> =
+            abandoned_folders(&self.base).into_iter().map(LeftBehind::of).collect();
         left.sort_by_key(|folder| folder.age);
         let mut total: u64 = 0;
         let is_old = |folder: &&LeftBehind| {
@@ -149,7 +150,7 @@ impl Scratch {
 }
 
 /// The folders of dead processes under `base`.
-pub fn left_behind(base: &Path) -> Vec<PathBuf> {
+pub fn abandoned_folders(base: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(base).into_iter().flatten().filter_map(Result::ok);
     entries.filter(is_of_dead_process).map(|entry| entry.path()).collect()
 }
@@ -334,7 +335,7 @@ mod tests {
     #[test]
     fn all_files_together_are_bounded_and_the_oldest_finished_one_goes() {
         let base = tempfile::tempdir().unwrap();
-        let scratch = Scratch::bounded(base.path(), 10);
+        let scratch = Scratch::with_limit(base.path(), 10);
         let mut first = scratch.create("a").unwrap();
         first.append(b"123456").unwrap();
         let first_path = first.path().to_path_buf();
@@ -388,10 +389,10 @@ mod tests {
             folder
         };
         let folders = [make("a", 4), make("b", 0), make("c", 3), make("d", 2)];
-        assert_eq!(Scratch::bounded(base.path(), 13).sweep(), 2);
+        assert_eq!(Scratch::with_limit(base.path(), 13).sweep(), 2);
         assert_eq!(folders.each_ref().map(|folder| folder.exists()), [false, true, false, true]);
         // What was written just now stays, and may belong to a process in another container.
-        assert_eq!(Scratch::bounded(base.path(), 3).sweep(), 1);
-        assert_eq!(left_behind(base.path()), [folders[1].clone()]);
+        assert_eq!(Scratch::with_limit(base.path(), 3).sweep(), 1);
+        assert_eq!(abandoned_folders(base.path()), [folders[1].clone()]);
     }
 }

@@ -40,12 +40,12 @@ impl SecretFinder {
     }
 
     /// The secret that a cut at this place would part.
-    pub(crate) fn parted(&self, text: &str, at: usize) -> Option<Range<usize>> {
+    pub(crate) fn secret_cut_at(&self, text: &str, at: usize) -> Option<Range<usize>> {
         self.near(text, at).into_iter().find(|range| range.start < at && at < range.end)
     }
 
     /// The secret that would not be recognised completely in the text from this place on.
-    fn lost(&self, text: &str, at: usize) -> Option<Range<usize>> {
+    fn secret_lost_at(&self, text: &str, at: usize) -> Option<Range<usize>> {
         let mut near = self.near(text, at);
         near.retain(|range| at < range.end && range.start < at + NAME);
         if at == 0 || near.is_empty() {
@@ -61,12 +61,12 @@ impl SecretFinder {
 
     /// Where a part of the text that ends at this place or before it can end.
     pub fn end(&self, text: &str, at: usize) -> usize {
-        self.parted(text, at).map_or(at, |range| range.start)
+        self.secret_cut_at(text, at).map_or(at, |range| range.start)
     }
 
     /// Where a part of the text that begins at this place or behind it can begin.
     pub fn start(&self, text: &str, mut at: usize) -> usize {
-        while let Some(range) = self.lost(text, at) {
+        while let Some(range) = self.secret_lost_at(text, at) {
             at = range.end;
         }
         at
@@ -74,7 +74,7 @@ impl SecretFinder {
 
     /// Where a part of the text that begins at this place or before it can begin.
     pub(crate) fn start_before(&self, text: &str, mut at: usize) -> usize {
-        while let Some(range) = self.lost(text, at) {
+        while let Some(range) = self.secret_lost_at(text, at) {
             at = text.floor_char_boundary(range.start.min(at - 1).saturating_sub(NAME));
         }
         at
@@ -106,7 +106,7 @@ pub(crate) mod tests {
     }
 
     /// The text as the agent masks it.
-    pub(crate) fn masked(text: &str) -> String {
+    pub(crate) fn mask(text: &str) -> String {
         let mut masked = text.to_owned();
         for found in recognise::find(text).iter().rev() {
             masked.replace_range(found.start..found.end, "#");
@@ -121,7 +121,7 @@ pub(crate) mod tests {
         let secrets = finder();
         let secret = text.find(value).unwrap();
         let shows_a_part =
-            |part: &str| ["zx8", "rr-9", "d83"].into_iter().any(|shown| masked(part).contains(shown));
+            |part: &str| ["zx8", "rr-9", "d83"].into_iter().any(|shown| mask(part).contains(shown));
         for at in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
             let (first, rest) =
                 (|end: usize| text.get(..end).unwrap(), |start: usize| text.get(start..).unwrap());

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use Offered::{Always, WhenNamed, WhereAsked};
+use Availability::{Always, WhenNamed, WhereAsked};
 
 use super::{AnyTool, ToolSpec, ask_user, bash, delegate, edit, find, grep, jobs, ls, read, write};
 use crate::user_error::UserError;
@@ -17,13 +17,13 @@ pub struct BuiltInTool {
     /// A short description for users.
     pub summary: &'static str,
     /// The modes in which it is on by default.
-    pub offered: Offered,
+    pub offered: Availability,
     make: fn() -> Arc<dyn AnyTool>,
 }
 
 /// The modes in which a built-in tool is on if the user has chosen no tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offered {
+pub enum Availability {
     /// In every permission mode.
     Always,
     /// In modes that ask before commands: it saves the question about an equivalent command.
@@ -32,13 +32,13 @@ pub enum Offered {
     WhenNamed,
 }
 
-impl Offered {
+impl Availability {
     /// The name used in lists of tools.
     pub fn name(self) -> &'static str {
         match self {
-            Offered::Always => "on",
-            Offered::WhereAsked => "on, not in `auto`",
-            Offered::WhenNamed => "off",
+            Availability::Always => "on",
+            Availability::WhereAsked => "on, not in `auto`",
+            Availability::WhenNamed => "off",
         }
     }
 }
@@ -51,7 +51,7 @@ fn make<T: AnyTool + Default + 'static>() -> Arc<dyn AnyTool> {
 const fn row(
     name: &'static str,
     summary: &'static str,
-    offered: Offered,
+    offered: Availability,
     make: fn() -> Arc<dyn AnyTool>,
 ) -> BuiltInTool {
     BuiltInTool { name, summary, offered, make }
@@ -77,14 +77,15 @@ pub const TABLE: &[BuiltInTool] = &[
 ];
 
 /// The comma-separated names of the built-in tools with this default.
-fn names(offered: Offered) -> String {
+fn names(offered: Availability) -> String {
     let names: Vec<&str> = TABLE.iter().filter(|row| row.offered == offered).map(|row| row.name).collect();
     names.join(",")
 }
 
 /// The help text of `--tools`.
 pub fn help() -> String {
-    let [on, asked, named] = [Offered::Always, Offered::WhereAsked, Offered::WhenNamed].map(names);
+    let [on, asked, named] =
+        [Availability::Always, Availability::WhereAsked, Availability::WhenNamed].map(names);
     format!("{on}; also {asked},{named}")
 }
 
@@ -95,11 +96,11 @@ pub struct Toolbox(Vec<Arc<dyn AnyTool>>);
 impl Toolbox {
     /// The tools that are on in every mode.
     pub fn standard() -> Self {
-        Self::offered(Offered::Always)
+        Self::for_availability(Availability::Always)
     }
 
     /// The tools that are on by default in these modes.
-    pub fn offered(when: Offered) -> Self {
+    pub fn for_availability(when: Availability) -> Self {
         Toolbox(TABLE.iter().filter(|row| row.offered == when).map(|row| (row.make)()).collect())
     }
 
@@ -109,7 +110,7 @@ impl Toolbox {
     }
 
     /// The tools with these names. If a name is unknown, the error lists the tools.
-    pub fn named(names: &[String]) -> Result<Self, UserError> {
+    pub fn from_names(names: &[String]) -> Result<Self, UserError> {
         let all = Toolbox::all();
         match names.iter().find(|name| all.get(name).is_none()) {
             None => Ok(all.only(names)),

@@ -113,17 +113,17 @@ impl TerminalScreen {
 
     /// The visible rows, from top to bottom.
     pub fn rows(&self) -> impl Iterator<Item = &ScreenRow> {
-        self.shown().rows()
+        self.active_grid().rows()
     }
 
     /// The number of rows down to the cursor or the last one that is not blank.
-    pub fn used(&self) -> usize {
-        self.shown().used().max(self.shown().cursor.row + 1)
+    pub fn used_rows(&self) -> usize {
+        self.active_grid().used_rows().max(self.active_grid().cursor.row + 1)
     }
 
     /// The column and row of the cursor, from 0; `None` while the program hides it.
     pub fn cursor(&self) -> Option<(u16, u16)> {
-        let cursor = self.shown().cursor;
+        let cursor = self.active_grid().cursor;
         let cell = |n: usize| u16::try_from(n).unwrap_or(MAX_CELLS);
         (!self.hidden).then(|| (cell(cursor.column), cell(cursor.row)))
     }
@@ -136,7 +136,7 @@ impl TerminalScreen {
     /// The lines on the main screen: with [`ToCursor::Yes`] at least those down to the cursor, with
     /// [`ToCursor::No`] without trailing blank lines.
     pub fn lines(&self, to_cursor: ToCursor) -> Vec<ScreenLine> {
-        let used = self.main.used();
+        let used = self.main.used_rows();
         self.main.lines(match to_cursor {
             ToCursor::Yes => used.max(self.main.cursor.row + 1),
             ToCursor::No => used,
@@ -148,7 +148,7 @@ impl TerminalScreen {
         std::mem::take(&mut self.answers)
     }
 
-    fn shown(&self) -> &Grid {
+    fn active_grid(&self) -> &Grid {
         self.alternate.as_ref().unwrap_or(&self.main)
     }
 

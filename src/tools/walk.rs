@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::access::{FolderFilter, LeftOut};
-use super::counted::counted;
+use super::counted::pluralize;
 use super::{Access, Details, ToolContext, ToolError, ToolOutput, file_names, ignore_files, paths};
 
 /// The maximum weight of one answer of a search tool, see [`super::budget`].
@@ -65,14 +65,14 @@ impl SearchRoot {
         if answers == Answers::Names && !left_out.name && !is_folder {
             return true;
         }
-        let shown = self.shown(path, if is_folder { "/" } else { "" });
+        let shown = self.display_path(path, if is_folder { "/" } else { "" });
         let mut all = self.left_out.lock();
         all.add(left_out, order(self.below(path)), shown);
         false
     }
 
     /// Notes about files that were left out, for the end of an answer.
-    pub fn left_out(&self) -> String {
+    pub fn left_out_notes(&self) -> String {
         self.left_out.lock().lines()
     }
 
@@ -81,9 +81,9 @@ impl SearchRoot {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 
-    /// The path for an answer, see [`file_names::shown`]. It begins with the root as written by the model,
+    /// The path for an answer, see [`file_names::display`]. It begins with the root as written by the model,
     /// so that it can be passed to other tools unchanged; `end` is appended to its name.
-    pub fn shown(&self, path: &Path, end: &str) -> String {
+    pub fn display_path(&self, path: &Path, end: &str) -> String {
         let below = self.below(path).as_os_str();
         let front = self.given.trim_start_matches("./").trim_end_matches('/');
         let mut shown = OsString::from(match front {
@@ -97,7 +97,7 @@ impl SearchRoot {
         }
         shown.push(below);
         shown.push(end);
-        file_names::shown(&shown)
+        file_names::display(&shown)
     }
 
     /// A multi-threaded walk of the place.
@@ -171,14 +171,14 @@ pub fn order(below: &Path) -> Vec<u8> {
 #[derive(Debug)]
 pub(crate) struct FirstResults<T> {
     most: u64,
-    kept: BTreeMap<Vec<u8>, Kept<T>>,
+    kept: BTreeMap<Vec<u8>, KeptResult<T>>,
     count: u64,
     bytes: usize,
     seen: u64,
 }
 
 #[derive(Debug)]
-struct Kept<T> {
+struct KeptResult<T> {
     item: T,
     count: u64,
     bytes: usize,
@@ -208,7 +208,7 @@ impl<T> FirstResults<T> {
         }
         self.count += count;
         self.bytes += bytes;
-        self.kept.insert(key, Kept { item, count, bytes });
+        self.kept.insert(key, KeptResult { item, count, bytes });
         while let Some(last) = self.kept.last_entry() {
             let (count, bytes) = (self.count - last.get().count, self.bytes - last.get().bytes);
             if count < self.most && bytes < MAX_BYTES {
@@ -220,7 +220,7 @@ impl<T> FirstResults<T> {
     }
 
     /// The number of results pushed, kept or not.
-    pub fn seen(&self) -> u64 {
+    pub fn seen_count(&self) -> u64 {
         self.seen
     }
 
@@ -278,7 +278,7 @@ impl Unreadable {
     /// Records an unreadable path and the reason.
     pub fn add(&mut self, place: &SearchRoot, path: &Path, why: &str) {
         self.count += 1;
-        self.named.insert(order(place.below(path)), format!("{}: {why}", place.shown(path, "")));
+        self.named.insert(order(place.below(path)), format!("{}: {why}", place.display_path(path, "")));
         if self.named.len() > NAMED {
             self.named.pop_last();
         }
@@ -315,7 +315,7 @@ pub(crate) fn paths_answer(
     nothing: &str,
     rest: impl FnOnce(u64, u64) -> String,
 ) -> ToolOutput {
-    let total = first.seen();
+    let total = first.seen_count();
     let paths: Vec<String> = first.into_sorted().collect();
     let shown = paths.len() as u64;
     let mut text: String = paths.iter().flat_map(|path| [path.as_str(), "\n"]).collect();
@@ -330,7 +330,7 @@ pub(crate) fn paths_answer(
         text.push_str(file_names::NOTE);
     }
     text.extend(unreadable.line());
-    text.push_str(&place.left_out());
+    text.push_str(&place.left_out_notes());
     ToolOutput::new(text, Details::Paths { paths, cut })
 }
 
@@ -355,7 +355,7 @@ impl LeftOutFiles {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            format!("[{} left out: {}: {}{more}]\n", counted(*count, "file"), why.why, names.join(", "))
+            format!("[{} left out: {}: {}{more}]\n", pluralize(*count, "file"), why.why, names.join(", "))
         };
         self.0.iter().map(line).collect()
     }
@@ -413,7 +413,7 @@ mod tests {
                 for name in names.iter().cycle().skip(turn).take(names.len()) {
                     first.push(order(Path::new(name)), *name, 1, 10);
                 }
-                assert_eq!(first.seen(), 6);
+                assert_eq!(first.seen_count(), 6);
                 let kept: Vec<&str> = first.into_sorted().collect();
                 assert_eq!(kept, sorted[..most], "{turn}");
             }

@@ -13,11 +13,11 @@ use super::encoding::{self, Encoding};
 use super::file_task::FileTask;
 use super::file_versions::{Freshness, Stamp};
 use super::proposal::{self, MAX_SHOWN, Proposal, TextFormat};
-use super::replace_file::{Expected, MAX_FILE};
+use super::replace_file::{ExpectedState, MAX_FILE};
 use super::{
-    Access, ChangeFacts, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths,
+    Access, ChangeFacts, PreparedCall, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths,
 };
-use crate::counted::counted;
+use crate::counted::pluralize;
 
 tool! {
     /// The `write` tool.
@@ -48,7 +48,7 @@ impl Tool for Write {
         args::partial(args, "path").map(|path| Access::change(paths::find(cwd, path)))
     }
 
-    async fn prepare(&self, args: WriteArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(&self, args: WriteArgs, context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {
         let WriteArgs { path, content } = args;
         proposal::prepare(path, context, move |task| propose(task, content)).await
     }
@@ -62,12 +62,12 @@ fn propose(task: &FileTask, content: String) -> Result<Proposal, ToolError> {
         )));
     }
     let (old, expected) = match fs::metadata(&task.path) {
-        Ok(metadata) => (existing(task, &metadata)?, Expected::Version(Stamp::from(&metadata))),
-        Err(error) if error.kind() == ErrorKind::NotFound => (Some(Vec::new()), Expected::Nothing),
+        Ok(metadata) => (existing(task, &metadata)?, ExpectedState::Version(Stamp::from(&metadata))),
+        Err(error) if error.kind() == ErrorKind::NotFound => (Some(Vec::new()), ExpectedState::Nothing),
         Err(error) => return Err(paths::cannot(given, &task.path, "write", &error)),
     };
-    let is_new = expected == Expected::Nothing;
-    let Kept { old, new, format, note } = kept(old, content);
+    let is_new = expected == ExpectedState::Nothing;
+    let FormattedText { old, new, format, note } = keep_format(old, content);
     let change = old.as_deref().map(|old| diff::between(given, old, &new)).unwrap_or_default();
     let done = if is_new { "Created new file" } else { "Overwrote" };
     let path = given.clone();
@@ -78,13 +78,13 @@ fn propose(task: &FileTask, content: String) -> Result<Proposal, ToolError> {
         format,
         change,
         expected,
-        words: Box::new(move |_, size| format!("{done} {path} ({}){note}", counted(size, "byte"))),
+        words: Box::new(move |_, size| format!("{done} {path} ({}){note}", pluralize(size, "byte"))),
         facts: Box::new(move |_, size| ChangeFacts::Written { file_path, size: size as u64, is_new }),
     })
 }
 
 /// A new text in the format of the old one.
-struct Kept {
+struct FormattedText {
     old: Option<Vec<u8>>,
     new: Vec<u8>,
     format: TextFormat,
@@ -93,8 +93,8 @@ struct Kept {
 }
 
 /// The new text with the encoding, byte order mark and line ends of the old one.
-fn kept(old: Option<Vec<u8>>, content: String) -> Kept {
-    let plain = |old, content: String, note: &str| Kept {
+fn keep_format(old: Option<Vec<u8>>, content: String) -> FormattedText {
+    let plain = |old, content: String, note: &str| FormattedText {
         old,
         new: content.into_bytes(),
         format: TextFormat::PLAIN,
@@ -127,7 +127,12 @@ fn kept(old: Option<Vec<u8>>, content: String) -> Kept {
         Some(_) => content,
         None => {
             let note = "\nThe old content had different line ends; the new ones are as you wrote them.";
-            return Kept { new: content.into_bytes(), old: Some(text), format, note: note.to_owned() };
+            return FormattedText {
+                new: content.into_bytes(),
+                old: Some(text),
+                format,
+                note: note.to_owned(),
+            };
         }
     };
     if !format.mark.is_empty() {
@@ -146,7 +151,7 @@ fn kept(old: Option<Vec<u8>>, content: String) -> Kept {
     if std::str::from_utf8(&text).is_err() {
         note.push_str("\nThe old content had bytes that are not UTF-8; they are gone.");
     }
-    Kept { old: Some(text), new: content.into_bytes(), format, note }
+    FormattedText { old: Some(text), new: content.into_bytes(), format, note }
 }
 
 /// The line end of a text, if it is the same everywhere; LF for a text without any.
@@ -199,7 +204,7 @@ pub fn guard(task: &FileTask, stamp: Stamp, content: Option<&[u8]>) -> Result<()
         return Err(ToolError::refused(format!("{head} Read it again before changing it.")));
     };
     let change = diff::between(&task.given, &seen, content);
-    let shown = change.unified();
+    let shown = change.to_unified();
     let message = if change.cut || shown.len() > MAX_SHOWN {
         format!(
             "{head} {} added and {} removed; read it again before changing it.",

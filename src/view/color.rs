@@ -63,7 +63,7 @@ const SHADES: [(u8, u8, u8); 16] = [
 const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
 /// One of the 16 colours, by number (0-7 normal, 8-15 bright).
-pub fn named(index: u8) -> Color {
+pub fn ansi_color(index: u8) -> Color {
     NAMES.get(usize::from(index)).map_or(Color::Reset, |(_, color)| *color)
 }
 
@@ -86,7 +86,7 @@ impl Palette {
             return Ok(*color);
         }
         if let Some(index) = NAMES.iter().position(|(name, _)| *name == word) {
-            return Ok(named(index as u8));
+            return Ok(ansi_color(index as u8));
         }
         if word == "default" {
             return Ok(Color::Reset);
@@ -124,7 +124,7 @@ impl Palette {
 
 /// The nearest colour of a terminal with this depth; `None` if it has no colours.
 #[allow(clippy::wildcard_enum_match_arm, reason = "named colours exist at every depth")]
-pub fn reduced(color: Color, depth: ColorDepth) -> Option<Color> {
+pub fn nearest_color(color: Color, depth: ColorDepth) -> Option<Color> {
     match depth {
         ColorDepth::True => Some(color),
         ColorDepth::None => None,
@@ -134,20 +134,20 @@ pub fn reduced(color: Color, depth: ColorDepth) -> Option<Color> {
         }),
         ColorDepth::Ansi16 => Some(match color {
             Color::Rgb(r, g, b) => nearest_16((r, g, b)),
-            Color::Indexed(index @ 0..=15) => named(index),
+            Color::Indexed(index @ 0..=15) => ansi_color(index),
             Color::Indexed(index) => nearest_16(shade(index)),
             other => other,
         }),
     }
 }
 
-/// Like [`reduced`], for a background. None of the 16 colours is quiet enough behind text, so a terminal
+/// Like [`nearest_color`], for a background. None of the 16 colours is quiet enough behind text, so a terminal
 /// with only those gets no background unless the theme names one of the 16.
-pub(crate) fn reduced_background(color: Color, depth: ColorDepth) -> Option<Color> {
+pub(crate) fn nearest_background(color: Color, depth: ColorDepth) -> Option<Color> {
     match (depth, color) {
         (ColorDepth::Ansi16, Color::Rgb(..) | Color::Indexed(16..)) => None,
         (ColorDepth::Ansi256, Color::Rgb(r, g, b)) => Some(Color::Indexed(nearest_tint((r, g, b)))),
-        _ => reduced(color, depth),
+        _ => nearest_color(color, depth),
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) const READABLE: f64 = 4.5;
 /// The contrast ratio of two colours (WCAG 2, from 1 to 21). `None` if one of them depends on the
 /// terminal.
 pub fn contrast(one: Color, other: Color) -> Option<f64> {
-    let (one, other) = (luminance(known(one)?), luminance(known(other)?));
+    let (one, other) = (luminance(to_rgb(one)?), luminance(to_rgb(other)?));
     Some((one.max(other) + 0.05) / (one.min(other) + 0.05))
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn readable_on(background: Color, depth: ColorDepth) -> Color {
             (Color::Indexed(16), Color::Indexed(231))
         }
     };
-    let dark = known(background).is_none_or(|background| luminance(background) < 0.18);
+    let dark = to_rgb(background).is_none_or(|background| luminance(background) < 0.18);
     if dark { white } else { black }
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn name(color: Color) -> String {
 
 /// The red, green and blue of a colour; `None` if it depends on the terminal.
 #[allow(clippy::wildcard_enum_match_arm, reason = "all others are the terminal's")]
-fn known(color: Color) -> Option<Rgb> {
+fn to_rgb(color: Color) -> Option<Rgb> {
     match color {
         Color::Rgb(r, g, b) => Some((r, g, b)),
         Color::Indexed(index @ 16..) => Some(shade(index)),
@@ -235,7 +235,7 @@ fn nearest_16(rgb: Rgb) -> Color {
     let (low, high) = (rgb.0.min(rgb.1).min(rgb.2), rgb.0.max(rgb.1).max(rgb.2));
     let spread = high - low;
     if spread < 40 {
-        return named(match high {
+        return ansi_color(match high {
             0..=50 => 0,
             51..=150 => 8,
             151..=215 => 7,
@@ -246,7 +246,7 @@ fn nearest_16(rgb: Rgb) -> Color {
     let pure = (stretch(rgb.0), stretch(rgb.1), stretch(rgb.2));
     let coloured = [1u8, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14];
     let near = |index: u8| SHADES.get(usize::from(index)).map_or(u32::MAX, |shade| distance(*shade, pure));
-    named(coloured.into_iter().min_by_key(|index| near(*index)).unwrap_or(7))
+    ansi_color(coloured.into_iter().min_by_key(|index| near(*index)).unwrap_or(7))
 }
 
 /// The red, green and blue of a colour of the 256-colour palette.

@@ -90,7 +90,7 @@ fn text(
     theme: &Theme,
     inner: Rect,
 ) -> (Vec<Line<'static>>, (u16, u16)) {
-    let selected = model.composer.selected().unwrap_or_default();
+    let selected = model.composer.selected_range().unwrap_or_default();
     let height = usize::from(inner.height);
     let first = (wrapped.cursor.row + 1).saturating_sub(height);
     let line = |(index, row): (usize, &VisualRow)| {

@@ -19,22 +19,22 @@ use tau_tools::vt::{ScreenRow, TerminalScreen};
 
 /// The number of rows of a command's terminal in the composer's place; `None` while tau has the keyboard.
 pub fn rows(model: &Model) -> Option<usize> {
-    model.jobs.owned_screen().map(TerminalScreen::used)
+    model.jobs.keyboard_screen().map(TerminalScreen::used_rows)
 }
 
 /// True if a full-screen program has the window.
 pub fn is_full(model: &Model) -> bool {
-    model.jobs.owned_screen().is_some_and(TerminalScreen::is_full)
+    model.jobs.keyboard_screen().is_some_and(TerminalScreen::is_full)
 }
 
 /// The command that has the keyboard, and its screen.
-fn held(model: &Model) -> Option<(&CommandPanel, &TerminalScreen)> {
-    Some((model.transcript.command(model.jobs.owner()?.entry)?, model.jobs.owned_screen()?))
+fn keyboard_owner(model: &Model) -> Option<(&CommandPanel, &TerminalScreen)> {
+    Some((model.transcript.command(model.jobs.owner()?.entry)?, model.jobs.keyboard_screen()?))
 }
 
 /// Draws a full-screen program and returns its cursor's position.
 pub(crate) fn draw_full(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
-    let (panel, screen) = held(model)?;
+    let (panel, screen) = keyboard_owner(model)?;
     let last = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
     let above = Rect { height: area.height.saturating_sub(1), ..area };
     let style = theme.style(ThemeToken::Footer);
@@ -46,7 +46,7 @@ pub(crate) fn draw_full(model: &Model, theme: &Theme, area: Rect, buffer: &mut B
 
 /// Draws a command's terminal between two rules and returns its cursor's position.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
-    let (panel, screen) = held(model).filter(|_| area.height > 0)?;
+    let (panel, screen) = keyboard_owner(model).filter(|_| area.height > 0)?;
     let framed = area.height >= 3;
     let inner = if framed { Rect { y: area.y + 1, height: area.height - 2, ..area } } else { area };
     if framed {
@@ -62,7 +62,7 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
         rule(left, back, area.y, buffer);
         rule(String::new(), String::new(), area.bottom() - 1, buffer);
     }
-    let first = screen.used().saturating_sub(usize::from(inner.height));
+    let first = screen.used_rows().saturating_sub(usize::from(inner.height));
     cells(screen, first, theme, inner, buffer)
 }
 

@@ -158,7 +158,7 @@ impl DiffLine {
             if !matches!(gutter, Gutter::Nothing) {
                 marks.push(Span::styled(if index == 0 { sign } else { "  " }, base));
             }
-            let mut row = row.closed().indented(marks, u16::MAX);
+            let mut row = row.end_text().with_indent(marks, u16::MAX);
             if base.bg.is_some() {
                 row.restyle(|line| wrap::fill(line, width, base));
             }
@@ -289,7 +289,7 @@ fn mark_pair(old: &mut [DiffLine], new: &mut [DiffLine]) {
                     ChangeTag::Equal => None,
                 };
                 if let Some(index) = index {
-                    marks.push((change.tag(), index, emphasised(change.values())));
+                    marks.push((change.tag(), index, emphasis_ranges(change.values())));
                 }
             }
         }
@@ -302,7 +302,7 @@ fn mark_pair(old: &mut [DiffLine], new: &mut [DiffLine]) {
     }
 }
 
-fn emphasised(values: &[(bool, &str)]) -> Vec<Range<usize>> {
+fn emphasis_ranges(values: &[(bool, &str)]) -> Vec<Range<usize>> {
     let mut at = 0;
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for (marked, text) in values {

@@ -70,7 +70,7 @@ fn activity(model: &Model, run: &AgentRun) -> String {
         Activity::Answering => format!("answering {spent}"),
         Activity::Calling(name) => format!("calling {} {spent}", name.as_str()),
         Activity::Running(calls) => {
-            format!("running {} {spent}", counted_names(calls.iter().map(|(_, name)| name.as_str())))
+            format!("running {} {spent}", count_names(calls.iter().map(|(_, name)| name.as_str())))
         }
         Activity::Retrying { until, attempt, of, error } => {
             format!("retrying in {}, {attempt} of {of}: {}", seconds(*until - model.clock()), error.as_str())
@@ -101,11 +101,11 @@ pub(crate) fn long_remark(model: &Model, theme: &Theme, columns: u16) -> Option<
 
 fn remark(model: &Model) -> Option<String> {
     let remark = model.remark.as_ref().map(|(text, _)| text.as_str().to_owned());
-    remark.or_else(|| connection(model)).or_else(|| covered(model)).or_else(|| panel_keys(model))
+    remark.or_else(|| connection(model)).or_else(|| waiting_notice(model)).or_else(|| panel_keys(model))
 }
 
 /// The calls and questions that wait behind a list.
-fn covered(model: &Model) -> Option<String> {
+fn waiting_notice(model: &Model) -> Option<String> {
     model.overlays.last().filter(|top| top.is_list())?;
     let questions = model.overlays.iter().filter(|overlay| overlay.question().is_some()).count();
     Some(match (model.approvals.pending().len(), questions) {
@@ -138,7 +138,10 @@ fn panel_keys(model: &Model) -> Option<String> {
     let made = matches!(entry.body, EntryBody::Tool(_) | EntryBody::Command(_));
     let command = hint(Action::PanelCopyCommand, "its command").filter(|_| made);
     let secrets = model.transcript.selected_secrets().and_then(|secrets| {
-        hint(Action::PanelReveal, if secrets.shown().is_empty() { "secrets" } else { "hides secrets" })
+        hint(
+            Action::PanelReveal,
+            if secrets.revealed_lines().is_empty() { "secrets" } else { "hides secrets" },
+        )
     });
     let blocked = matches!(&entry.body, EntryBody::Command(command) if command.blocked.is_some());
     let again = hint(Action::PanelRerun, "without the sandbox").filter(|_| blocked);
@@ -155,7 +158,7 @@ fn panel_keys(model: &Model) -> Option<String> {
 }
 
 /// The names, each once with the number of times that it is there.
-fn counted_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+fn count_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for name in names {
         match counts.iter_mut().find(|(known, _)| *known == name) {

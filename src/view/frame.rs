@@ -125,7 +125,7 @@ impl Frame {
     }
 
     /// The rows at another width: long rows continue on the next one.
-    pub fn wrapped(&self, width: u16) -> Frame {
+    pub fn wrap_to(&self, width: u16) -> Frame {
         let mut wrapped = Frame::blank(Rect { width, height: 0, ..Rect::default() });
         for y in 0..self.area().height {
             let row = self.row(y);
@@ -157,7 +157,7 @@ impl Frame {
     /// Reduces it to plain cells, without pictures, for drawing over it.
     pub fn flatten(&mut self) {
         let mut areas = Vec::new();
-        for Placed { y, columns, what } in &self.pictures.0 {
+        for LayerItem { y, columns, what } in &self.pictures.0 {
             if !what.is_text() {
                 let area = Rect { x: columns.start, y: *y, width: columns.len() as u16, height: 1 };
                 areas.push(area.intersection(self.cells.area));
@@ -188,13 +188,13 @@ impl Frame {
 
 /// An item placed on cells of a row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Placed<T> {
+pub struct LayerItem<T> {
     pub y: u16,
     pub columns: Range<u16>,
     pub what: T,
 }
 
-impl<T: PartialEq> Placed<T> {
+impl<T: PartialEq> LayerItem<T> {
     /// True if both place the same on the same columns, of any row.
     pub fn lies_like(&self, other: &Self) -> bool {
         self.columns == other.columns && self.what == other.what
@@ -203,7 +203,7 @@ impl<T: PartialEq> Placed<T> {
 
 /// The items on the cells of a frame, from top to bottom and from left to right.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Layer<T>(Vec<Placed<T>>);
+pub struct Layer<T>(Vec<LayerItem<T>>);
 
 impl<T> Default for Layer<T> {
     fn default() -> Self {
@@ -215,17 +215,17 @@ impl<T: Clone> Layer<T> {
     /// Adds an item below or to the right of existing ones.
     pub fn place(&mut self, y: u16, columns: Range<u16>, what: T) {
         if !columns.is_empty() {
-            self.0.push(Placed { y, columns, what });
+            self.0.push(LayerItem { y, columns, what });
         }
     }
 
     /// All items.
-    pub fn iter(&self) -> impl Iterator<Item = &Placed<T>> {
+    pub fn iter(&self) -> impl Iterator<Item = &LayerItem<T>> {
         self.0.iter()
     }
 
     /// The items on a row.
-    pub fn row(&self, y: u16) -> &[Placed<T>] {
+    pub fn row(&self, y: u16) -> &[LayerItem<T>] {
         let start = self.0.partition_point(|placed| placed.y < y);
         let end = self.0.partition_point(|placed| placed.y <= y);
         self.0.get(start..end).unwrap_or_default()
@@ -242,7 +242,7 @@ impl<T: Clone> Layer<T> {
             let Range { start, end } = placed.columns;
             for columns in [start..end.min(area.left()), start.max(area.right())..end] {
                 if !columns.is_empty() {
-                    kept.push(Placed { columns, what: placed.what.clone(), y: placed.y });
+                    kept.push(LayerItem { columns, what: placed.what.clone(), y: placed.y });
                 }
             }
         }
@@ -252,7 +252,7 @@ impl<T: Clone> Layer<T> {
     /// Adds the items on rows of another layer; the first of them becomes row `first`.
     fn push_rows(&mut self, from: &Layer<T>, rows: Range<u16>, first: u16) {
         let placed = from.0.iter().filter(|placed| rows.contains(&placed.y));
-        self.0.extend(placed.map(|placed| Placed {
+        self.0.extend(placed.map(|placed| LayerItem {
             y: first.saturating_add(placed.y - rows.start),
             columns: placed.columns.clone(),
             what: placed.what.clone(),
@@ -272,7 +272,10 @@ mod tests {
 
     fn layer(placed: &[(u16, Range<u16>)]) -> Layer<char> {
         Layer(
-            placed.iter().map(|(y, columns)| Placed { y: *y, columns: columns.clone(), what: 'a' }).collect(),
+            placed
+                .iter()
+                .map(|(y, columns)| LayerItem { y: *y, columns: columns.clone(), what: 'a' })
+                .collect(),
         )
     }
 

@@ -228,7 +228,7 @@ fn token_of(table: &[(Scope, ThemeToken)], scope: Scope) -> Option<ThemeToken> {
 }
 
 /// The token of a scope inside another: its own, except that a quoted key stays a key.
-fn nested(outer: Option<ThemeToken>, own: Option<ThemeToken>) -> Option<ThemeToken> {
+fn combine_tokens(outer: Option<ThemeToken>, own: Option<ThemeToken>) -> Option<ThemeToken> {
     match (outer, own) {
         (Some(ThemeToken::Attribute), Some(ThemeToken::String)) => outer,
         _ => own.or(outer),
@@ -274,7 +274,7 @@ impl Lines {
             let applied = self.scopes.apply_with_hook(&change, |basic, _| match basic {
                 BasicScopeStackOp::Push(scope) => {
                     let outer = tokens.last().copied().flatten();
-                    tokens.push(nested(outer, token(scope)));
+                    tokens.push(combine_tokens(outer, token(scope)));
                 }
                 BasicScopeStackOp::Pop => {
                     tokens.pop();

@@ -11,11 +11,11 @@ use super::frame::Frame;
 use super::layout::{self, Regions};
 use super::memo::Memo;
 use super::theme::ThemeToken;
-use super::transcript::Unprinted;
-use super::{Drawing, MIN_SIZE, console, draw_below, footer, shown_overlay, too_small};
+use super::transcript::UnprintedRows;
+use super::{Drawing, MIN_SIZE, console, draw_below, footer, too_small, visible_overlay};
 use crate::overlays::overlay;
 use tau_app::Model;
-use tau_app::geometry::Laid;
+use tau_app::geometry::FrameLayout;
 
 /// The minimum number of rows of a list, if the window has that many. If there is less room for it, some
 /// stay blank afterwards.
@@ -24,19 +24,22 @@ const MIN_LIST: u16 = 8;
 /// Draws into a frame of the screen's size and shrinks it to the rows in use.
 pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
     let screen = frame.area();
-    memo.begin(model.shown_theme(), &model.keymap);
+    memo.begin(model.effective_theme(), &model.keymap);
     if screen.width < MIN_SIZE.0 || screen.height < MIN_SIZE.1 {
         fit(frame, memo, screen.height.min(1));
         let laid = too_small(model, memo, frame.area(), frame.buffer());
-        return Drawing { laid: Laid { printed: model.transcript.printed, ..laid }, ..Drawing::default() };
+        return Drawing {
+            laid: FrameLayout { printed: model.transcript.printed, ..laid },
+            ..Drawing::default()
+        };
     }
     let room = model.laid.room.unwrap_or(screen.height);
     let (has_list, floats) =
-        shown_overlay(model).map_or((false, false), |overlay| (overlay.is_list(), overlay.floats()));
+        visible_overlay(model).map_or((false, false), |overlay| (overlay.is_list(), overlay.floats()));
     // Questions need the whole window.
     let has_list = has_list && model.answering.is_none();
     let mut within = None;
-    let boxed = shown_overlay(model).map(|overlay| {
+    let boxed = visible_overlay(model).map(|overlay| {
         // Two rows of the window stay free.
         let rows = if has_list { room.max(MIN_LIST) + 2 } else { screen.height };
         let area = Rect { height: rows.min(screen.height), ..screen };
@@ -55,13 +58,13 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         None if is_full => Regions { transcript: Rect { height: 0, ..screen }, ..Regions::default() },
         None => layout::regions(model, screen),
     };
-    let unprinted = Unprinted::find(model, memo, screen.width, regions.live_rows_in(room));
+    let unprinted = UnprintedRows::find(model, memo, screen.width, regions.live_rows_in(room));
     let (finished, live) = (unprinted.finished_rows(), unprinted.live_rows());
     let regions = regions.with_completion_in(room.saturating_sub(live)).below(finished, live);
     let below = if is_full { screen.height } else { regions.height() };
     fit(frame, memo, finished + below);
     let drawn = unprinted.draw(model, memo, frame);
-    let mut laid = Laid {
+    let mut laid = FrameLayout {
         page: live,
         top: finished,
         printed: unprinted.printed,
@@ -71,7 +74,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         asked_beside: drawn.asked_beside,
         cursor: drawn.cursor,
         within,
-        ..Laid::default()
+        ..FrameLayout::default()
     };
     let more = unprinted.more;
     let floats = is_full || floats || (boxed.is_none() && regions.completion.height > 0);
@@ -123,7 +126,7 @@ impl BoxRows {
     }
 
     /// The row drawn in this style.
-    pub fn selected(&self, style: Style) -> Option<String> {
+    pub fn selected_row(&self, style: Style) -> Option<String> {
         let is_in_style = |cell: &Cell| {
             let inverse = !style.add_modifier.is_empty() && cell.modifier.contains(style.add_modifier);
             inverse || style.bg.is_some_and(|bg| bg != Color::Reset && cell.bg == bg)

@@ -115,7 +115,7 @@ pub(crate) fn regions(model: &Model, area: Rect) -> Regions {
     // The request itself shows that something is waiting.
     let has_activity = super::footer::has_activity(model) && !asks;
     let activity = take(u16::from(has_activity), 1);
-    let queue = take(u16::try_from(model.status.queued()).unwrap_or(QUEUE).min(QUEUE), 2);
+    let queue = take(u16::try_from(model.status.queued_count()).unwrap_or(QUEUE).min(QUEUE), 2);
     let list = model.completion.as_ref().filter(|_| model.transcript.find.is_none() && !model.takes_answer());
     let rows = list.map_or(0, Completion::height);
     let completion = take(u16::try_from(rows).unwrap_or(0), 2);

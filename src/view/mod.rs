@@ -53,7 +53,7 @@ pub use memo::Memo;
 use overlays::{overlay, plan};
 use tau_app::Model;
 use tau_app::focus::Focus;
-use tau_app::geometry::{Laid, ScreenKind};
+use tau_app::geometry::{FrameLayout, ScreenKind};
 use tau_app::overlays::overlay::Overlay;
 use theme::{Theme, ThemeToken};
 
@@ -63,7 +63,7 @@ const MIN_SIZE: (u16, u16) = (10, 4);
 /// The results of drawing.
 #[derive(Clone, Debug, Default)]
 pub struct Drawing {
-    pub laid: Laid,
+    pub laid: FrameLayout,
     /// The number of rows at the top that are finished: they are printed, and are not part of the next
     /// frame.
     pub finished: u16,
@@ -84,9 +84,9 @@ pub fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
 }
 
 /// Draws the model into a frame that is blank or was drawn before, and returns the layout.
-pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
+pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> FrameLayout {
     let area = frame.area();
-    memo.begin(model.shown_theme(), &model.keymap);
+    memo.begin(model.effective_theme(), &model.keymap);
     let style = memo.theme().style(ThemeToken::Text);
     if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
         frame.begin(style, 0..0);
@@ -96,7 +96,12 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
         frame.begin(style, 0..0);
         let cursor = console::draw_full(model, memo.theme(), area, frame.buffer());
         let composer_width = layout::composer_width(area);
-        return Laid { position: model.transcript.position, composer_width, cursor, ..Laid::default() };
+        return FrameLayout {
+            position: model.transcript.position,
+            composer_width,
+            cursor,
+            ..FrameLayout::default()
+        };
     }
     let regions = layout::regions(model, area);
     let cells_from = if console::rows(model).is_some() { regions.composer.top() } else { area.bottom() };
@@ -105,7 +110,7 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
     let below = draw_below(model, memo.theme(), &regions, frame);
     laid.cursor = laid.cursor.or(below);
     laid.composer_width = layout::composer_width(area);
-    if let Some(top) = shown_overlay(model) {
+    if let Some(top) = visible_overlay(model) {
         // The area beside an overlay is inactive.
         frame.flatten();
         let (cursor, page) = overlay::draw(model, top, memo, area, frame.buffer());
@@ -138,12 +143,12 @@ fn draw_below(model: &Model, theme: &Theme, regions: &Regions, frame: &mut Frame
 }
 
 /// The visible overlay. Keys would bypass one while a command has the keyboard.
-fn shown_overlay(model: &Model) -> Option<&Overlay> {
+fn visible_overlay(model: &Model) -> Option<&Overlay> {
     model.overlays.last().filter(|_| console::rows(model).is_none())
 }
 
 /// Draws a note in a window that is too small. The position is kept.
-fn too_small(model: &Model, memo: &Memo, area: Rect, buffer: &mut Buffer) -> Laid {
+fn too_small(model: &Model, memo: &Memo, area: Rect, buffer: &mut Buffer) -> FrameLayout {
     let text = wrap::truncate("tau: window too small", area.width);
     if area.height > 0 {
         buffer.set_line(
@@ -154,5 +159,5 @@ fn too_small(model: &Model, memo: &Memo, area: Rect, buffer: &mut Buffer) -> Lai
         );
     }
     let composer_width = layout::composer_width(area);
-    Laid { position: model.transcript.position, composer_width, ..Laid::default() }
+    FrameLayout { position: model.transcript.position, composer_width, ..FrameLayout::default() }
 }

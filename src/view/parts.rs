@@ -23,7 +23,7 @@ use tau_app::transcript::panel::CallState;
 use tau_app::transcript::run_end::RunCost;
 use tau_app::transcript::{EntryBody, TranscriptEntry};
 use tau_protocol::event::NoticeLevel;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// The number of rows shown of a folded user message.
 const USER_ROWS: usize = 24;
@@ -112,11 +112,11 @@ pub fn source(entry: &TranscriptEntry, part: u32) -> Option<String> {
 }
 
 fn blocks_count(blocks: &MarkdownBlocks) -> usize {
-    blocks.closed().len() + usize::from(blocks.has_open())
+    blocks.closed_blocks().len() + usize::from(blocks.has_open())
 }
 
 fn continues(blocks: &MarkdownBlocks, index: usize) -> bool {
-    match blocks.closed().get(index) {
+    match blocks.closed_blocks().get(index) {
         Some(block) => block.continues(),
         None => blocks.open_continues(),
     }
@@ -140,7 +140,7 @@ fn blocks_of(entry: &TranscriptEntry) -> Option<(&MarkdownBlocks, u32)> {
 /// The closed block that a part shows.
 pub(crate) fn closed_block(entry: &TranscriptEntry, part: u32) -> Option<&MarkdownBlock> {
     let (blocks, first) = blocks_of(entry)?;
-    blocks.closed().get(part.checked_sub(first)? as usize)
+    blocks.closed_blocks().get(part.checked_sub(first)? as usize)
 }
 
 /// True if a part shows passing time, and so is rendered again whenever that changes.
@@ -224,7 +224,7 @@ fn render(
         }
         EntryBody::Thinking { blocks, .. } => {
             let rows = block(blocks, part as usize - 1, room, theme, highlighter);
-            restyled(rows, theme.style(ThemeToken::Thinking))
+            restyle_rows(rows, theme.style(ThemeToken::Thinking))
         }
         EntryBody::Summary { blocks, .. } => block(blocks, part as usize - 1, room, theme, highlighter),
     }
@@ -255,15 +255,15 @@ fn block(
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
-    if let Some(block) = blocks.closed().get(index) {
+    if let Some(block) = blocks.closed_blocks().get(index) {
         return markdown::render_within(block, room, theme, highlighter);
     }
-    let open = blocks.open().map(markdown::settled);
+    let open = blocks.open().map(markdown::close_open_parts);
     open.map_or_else(Vec::new, |block| markdown::render_within(&block, room, theme, highlighter))
 }
 
 /// Rows after a margin, drawn in a single style.
-fn restyled(mut rows: Vec<Row>, style: Style) -> Vec<Row> {
+fn restyle_rows(mut rows: Vec<Row>, style: Style) -> Vec<Row> {
     for row in &mut rows {
         row.restyle(|line| {
             for span in line.spans.iter_mut().skip(1) {
@@ -288,14 +288,14 @@ fn user(
     let mut rows: Vec<Row> =
         text.lines().flat_map(|line| wrap::line_rows(&Line::styled(line, style), inner, 0)).collect();
     if pictures > 0 && rows.is_empty() {
-        let text = counted(pictures, "picture");
+        let text = pluralize(pictures, "picture");
         rows.push(Row::mark(Line::styled(text, style)));
     }
     if !open && rows.len() > USER_ROWS {
         let more = rows.len() - USER_ROWS / 2;
         rows.truncate(USER_ROWS / 2);
         let key = expand.map(|key| format!(" · {key} to show")).unwrap_or_default();
-        let text = format!("{}{key}", counted(more, "more row"));
+        let text = format!("{}{key}", pluralize(more, "more row"));
         rows.push(Row::mark(Line::styled(text, theme.style(ThemeToken::Muted))));
     }
     rows.into_iter().map(|row| row.behind(bar())).collect()
@@ -305,7 +305,7 @@ fn user(
 fn earlier(left: u64, failed: Option<&Printable>, screen: ScreenKind, theme: &Theme, width: u16) -> Vec<Row> {
     let messages = match left {
         0 => "earlier messages".to_owned(),
-        left => counted(left, "earlier message"),
+        left => pluralize(left, "earlier message"),
     };
     match failed {
         None => {

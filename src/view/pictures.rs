@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 
-use super::color::{ColorDepth, reduced};
+use super::color::{ColorDepth, nearest_color};
 use super::picture::{PictureJob, PictureKey, PictureOutcome, PictureRow, PreparedPicture, PreparedPixels};
 use super::row::{MARGIN, Row, Rows};
 use tau_app::picture::{MessagePicture, PictureRoom};
@@ -120,7 +120,7 @@ fn rows(picture: &Arc<PreparedPicture>, depth: ColorDepth) -> Rows {
 
 /// Cells with two colours: the upper one is the character's, unless there is only a lower one.
 fn blocks(cells: &[[Option<[u8; 3]>; 2]], depth: ColorDepth) -> Vec<Span<'static>> {
-    let color = |[r, g, b]: [u8; 3]| reduced(Color::Rgb(r, g, b), depth).unwrap_or_default();
+    let color = |[r, g, b]: [u8; 3]| nearest_color(Color::Rgb(r, g, b), depth).unwrap_or_default();
     let look = |cell: &[Option<[u8; 3]>; 2]| match *cell {
         [None, None] => (" ", Style::new()),
         [Some(upper), None] => ("▀", Style::new().fg(color(upper))),

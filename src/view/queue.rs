@@ -24,7 +24,7 @@ fn word(queue: Queue) -> &'static str {
 
 /// Queued messages, one per row; the first row names the key that lists them.
 pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line<'static>> {
-    let all = model.status.queued();
+    let all = model.status.queued_count();
     let shown = usize::from(area.height);
     let row = |(offset, (name, queued)): (usize, (QueuedMessage, &QueuedText))| {
         let more = all - shown.min(all);

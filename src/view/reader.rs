@@ -14,26 +14,26 @@ use super::inline::fit;
 use super::memo::Memo;
 use super::{Drawing, MIN_SIZE, composer, console, layout, too_small, wrap};
 use attention::{Attention, Prompt};
-use speech::Unsaid;
+use speech::UnspokenLines;
 use tau_app::Model;
-use tau_app::geometry::Laid;
+use tau_app::geometry::FrameLayout;
 
 /// Draws into a frame of the screen's size and shrinks it to the rows in use.
 pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
     let screen = frame.area();
-    memo.begin(model.shown_theme(), &model.keymap);
-    let known = Laid {
+    memo.begin(model.effective_theme(), &model.keymap);
+    let known = FrameLayout {
         printed: model.transcript.printed,
         said: model.laid.said.clone(),
         composer_width: layout::composer_width(screen),
-        ..Laid::default()
+        ..FrameLayout::default()
     };
     if screen.width < MIN_SIZE.0 || screen.height < MIN_SIZE.1 {
         fit(frame, memo, screen.height.min(1));
         let laid = too_small(model, memo, frame.area(), frame.buffer());
-        return Drawing { laid: Laid { cursor: laid.cursor, ..known }, ..Drawing::default() };
+        return Drawing { laid: FrameLayout { cursor: laid.cursor, ..known }, ..Drawing::default() };
     }
-    let Unsaid { lines, printed, more } = Unsaid::find(model, memo, screen.width);
+    let UnspokenLines { lines, printed, more } = UnspokenLines::find(model, memo, screen.width);
     let Attention { said, prompt, page } = Attention::of(model, memo, screen);
     let news = said.iter().filter(|line| !model.laid.said.contains(line)).flat_map(|lines| lines.lines());
     let said_now = lines.iter().map(String::as_str).chain(news);
@@ -65,7 +65,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
     // Lines are spoken as soon as they exist.
     let open = model.approvals.open().filter(|_| model.shows_prompt());
     let asked = open.map(|open| open.request.id.clone());
-    let laid = Laid {
+    let laid = FrameLayout {
         asked,
         asked_end: open.is_some(),
         cursor,
@@ -80,10 +80,10 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
 }
 
 /// The layout of the questions of another session: all their lines are spoken as soon as they exist.
-fn within(model: &Model) -> Option<Box<Laid>> {
+fn within(model: &Model) -> Option<Box<FrameLayout>> {
     let open = model.answering.as_ref()?.model.approvals.open();
     let asked = open.map(|open| open.request.id.clone());
-    Some(Box::new(Laid { asked_end: asked.is_some(), asked, ..Laid::default() }))
+    Some(Box::new(FrameLayout { asked_end: asked.is_some(), asked, ..FrameLayout::default() }))
 }
 
 /// The number of rows of the terminal of a command that has the keyboard.

@@ -110,7 +110,7 @@ impl Row {
     }
 
     /// Adds these links, from left to right.
-    pub(crate) fn linked(self, links: Vec<RowLink>) -> Self {
+    pub(crate) fn with_links(self, links: Vec<RowLink>) -> Self {
         self.with(|row| row.links = links)
     }
 
@@ -126,7 +126,7 @@ impl Row {
 
     /// Marks the row as the continuation of the row above; `glue` is the text that wrapping left out between
     /// them.
-    pub(crate) fn joined(self, glue: Cow<'static, str>) -> Self {
+    pub(crate) fn with_glue(self, glue: Cow<'static, str>) -> Self {
         self.with(|row| row.glue = Some(glue))
     }
 
@@ -142,13 +142,13 @@ impl Row {
 
     /// Puts the row to the right of a mark.
     pub(crate) fn behind(self, mark: Span<'static>) -> Self {
-        self.indented(vec![mark], u16::MAX)
+        self.with_indent(vec![mark], u16::MAX)
     }
 
     /// Puts the row to the right of `before`, whose cells from `text_from` on are text of the line that
     /// begins here, such as the number of a list item. If the row continues a line, or begins with a mark,
     /// all of `before` is a mark.
-    pub(crate) fn indented(self, before: Vec<Span<'static>>, text_from: u16) -> Self {
+    pub(crate) fn with_indent(self, before: Vec<Span<'static>>, text_from: u16) -> Self {
         let by = u16::try_from(width::spans_cells(&before)).unwrap_or(u16::MAX);
         let shift = |at: u16| if at == u16::MAX { at } else { at.saturating_add(by) };
         self.with(|row| {
@@ -180,7 +180,7 @@ impl Row {
     }
 
     /// Ends the text of the row at its current end: later additions are marks.
-    pub(crate) fn closed(self) -> Self {
+    pub(crate) fn end_text(self) -> Self {
         let end = u16::try_from(width::spans_cells(&self.0.line.spans)).unwrap_or(u16::MAX);
         self.text_until(end)
     }
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn text_is_told_from_marks() {
-        let row = Row::from(Line::raw("let x = 1;  ")).closed();
+        let row = Row::from(Line::raw("let x = 1;  ")).end_text();
         let mut row = row.behind(Span::raw("12 │ ")).behind(Span::raw("  "));
         row.restyle(|line| line.spans.push(Span::raw("     ")));
         assert_eq!(row.text(0..u16::MAX), "let x = 1;  ");
@@ -265,10 +265,10 @@ mod tests {
 
     #[test]
     fn the_number_of_an_item_is_text_where_the_item_begins() {
-        let first = Row::from(Line::raw("one two")).indented(vec![Span::raw("▎ "), Span::raw("1. ")], 2);
+        let first = Row::from(Line::raw("one two")).with_indent(vec![Span::raw("▎ "), Span::raw("1. ")], 2);
         assert_eq!(first.text(0..80), "1. one two");
-        let rest = Row::from(Line::raw("three")).joined(Cow::Borrowed(" "));
-        let rest = rest.indented(vec![Span::raw("▎ "), Span::raw("   ")], 2);
+        let rest = Row::from(Line::raw("three")).with_glue(Cow::Borrowed(" "));
+        let rest = rest.with_indent(vec![Span::raw("▎ "), Span::raw("   ")], 2);
         assert_eq!(rest.text(0..80), "three");
     }
 

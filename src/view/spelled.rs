@@ -9,7 +9,7 @@ use tau_app::printable;
 
 /// The spans, with spelled-out controls in reverse video.
 pub(crate) fn set_off<'a>(spans: &'a [Span<'a>]) -> Cow<'a, [Span<'a>]> {
-    if spans.iter().all(|span| printable::spelled(&span.content).next().is_none()) {
+    if spans.iter().all(|span| printable::spelled_ranges(&span.content).next().is_none()) {
         return Cow::Borrowed(spans);
     }
     let mut parted = Vec::new();
@@ -17,7 +17,7 @@ pub(crate) fn set_off<'a>(spans: &'a [Span<'a>]) -> Cow<'a, [Span<'a>]> {
         let text = &*span.content;
         let part = |from, to| Span::styled(text.get(from..to).unwrap_or_default(), span.style);
         let mut at = 0;
-        for spelled in printable::spelled(text) {
+        for spelled in printable::spelled_ranges(text) {
             parted.push(part(at, spelled.start));
             at = spelled.end;
             parted.push(part(spelled.start, spelled.end).reversed());

@@ -75,14 +75,14 @@ pub(super) fn line(model: &Model, theme: &Theme, columns: u16) -> Line<'static> 
         0..WIDE => width / 2,
         width => width - MIN_PLACE,
     };
-    let right = fitted(model, theme, &right_groups, width, room);
-    both_ends(left(model, theme, width, &right), right, columns)
+    let right = fit_groups(model, theme, &right_groups, width, room);
+    both_ends(left_side(model, theme, width, &right), right, columns)
 }
 
 /// As much of the left side as fits beside `right`.
-fn left(model: &Model, theme: &Theme, width: usize, right: &[Span]) -> Vec<Span<'static>> {
+fn left_side(model: &Model, theme: &Theme, width: usize, right: &[Span]) -> Vec<Span<'static>> {
     let room = width.saturating_sub(wrap::spans_cells(right) + BETWEEN);
-    beginning(theme, fitted(model, theme, &model.status_line.template.left, width, room))
+    beginning(theme, fit_groups(model, theme, &model.status_line.template.left, width, room))
 }
 
 fn beginning(theme: &Theme, spans: Vec<Span<'static>>) -> Vec<Span<'static>> {
@@ -141,7 +141,7 @@ fn remark_room(columns: u16, left: &[Span], right: &[Span]) -> usize {
 
 /// The groups with content, fitted into this many cells: in a wide window the name of the model is shortened
 /// first, in a narrow one parts are left out first.
-fn fitted(
+fn fit_groups(
     model: &Model,
     theme: &Theme,
     groups: &[StatusGroup],
@@ -276,9 +276,9 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
         },
         StatusPart::Plan => {
             let windows = status.mirror.plan_windows().iter();
-            let fullest = windows.max_by_key(|window| window.used(model.now))?;
+            let fullest = windows.max_by_key(|window| window.usage_percent(model.now))?;
             let name = printable_line(&fullest.name);
-            Some(format!("plan {}% ({name})", fullest.used(model.now)))
+            Some(format!("plan {}% ({name})", fullest.usage_percent(model.now)))
         }
         StatusPart::Context => status.mirror.model.as_ref().map(|ai| match status.context_percent() {
             Some(percent) => {
@@ -296,7 +296,7 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
         }),
         StatusPart::Jobs => {
             let running = status.mirror.running_jobs();
-            let jobs = (running > 0).then(|| tau_tools::counted::counted(running as u64, "job"));
+            let jobs = (running > 0).then(|| tau_tools::counted::pluralize(running as u64, "job"));
             let parts: Vec<String> = jobs.into_iter().chain(command_out_of_view(model)).collect();
             (!parts.is_empty()).then(|| parts.join(" · "))
         }

@@ -31,11 +31,11 @@ pub fn style(sgr: SgrStyle, theme: &Theme) -> Style {
 /// Like [`style`], with a style for text that the command did not colour.
 pub(crate) fn style_over(sgr: SgrStyle, theme: &Theme, plain: ThemeToken) -> Style {
     // If the command chose a colour, the weight of our own text must not dull it.
-    let mut style = match shown(sgr.foreground, theme) {
+    let mut style = match resolve_colour(sgr.foreground, theme) {
         Some(foreground) => Style::new().fg(foreground),
         None => theme.style(plain),
     };
-    if let Some(background) = shown(sgr.background, theme) {
+    if let Some(background) = resolve_colour(sgr.background, theme) {
         style = style.bg(background);
     }
     let modifiers = [
@@ -52,10 +52,10 @@ pub(crate) fn style_over(sgr: SgrStyle, theme: &Theme, plain: ThemeToken) -> Sty
         .fold(style, |style, (_, modifier)| style.add_modifier(modifier))
 }
 
-fn shown(colour: SgrColor, theme: &Theme) -> Option<Color> {
-    theme.shown(match colour {
+fn resolve_colour(colour: SgrColor, theme: &Theme) -> Option<Color> {
+    theme.nearest_color(match colour {
         SgrColor::Default => return None,
-        SgrColor::Named(index) => color::named(index),
+        SgrColor::Named(index) => color::ansi_color(index),
         SgrColor::Indexed(index) => Color::Indexed(index),
         SgrColor::Rgb(r, g, b) => Color::Rgb(r, g, b),
     })

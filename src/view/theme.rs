@@ -185,7 +185,7 @@ impl Default for Theme {
 impl Theme {
     /// A theme without any style.
     pub(crate) fn plain() -> Theme {
-        Theme::made(Arc::new(Looks::default()), ColorDepth::True)
+        Theme::from_looks(Arc::new(Looks::default()), ColorDepth::True)
     }
 
     /// The built-in theme with this name.
@@ -219,7 +219,7 @@ impl Theme {
 
     /// The theme for a terminal with this colour depth.
     pub fn at_depth(&self, depth: ColorDepth) -> Theme {
-        Theme::made(Arc::clone(&self.looks), depth)
+        Theme::from_looks(Arc::clone(&self.looks), depth)
     }
 
     /// The style of a token.
@@ -236,8 +236,8 @@ impl Theme {
     }
 
     /// A colour from a command's output, reduced to the terminal's colours.
-    pub fn shown(&self, foreign: Color) -> Option<Color> {
-        color::reduced(foreign, self.depth)
+    pub fn nearest_color(&self, foreign: Color) -> Option<Color> {
+        color::nearest_color(foreign, self.depth)
     }
 
     /// The terminal background that the theme is made for; if there are several, the one that is hardest to
@@ -256,7 +256,7 @@ impl Theme {
         self.id
     }
 
-    fn made(looks: Arc<Looks>, depth: ColorDepth) -> Theme {
+    fn from_looks(looks: Arc<Looks>, depth: ColorDepth) -> Theme {
         let styles = looks.at(depth);
         let mut hasher = DefaultHasher::new();
         styles.hash(&mut hasher);

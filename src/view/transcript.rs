@@ -20,23 +20,23 @@ use super::row::Rows;
 use super::theme::ThemeToken;
 use asked::AskedPlace;
 use find::{CurrentPlace, FoundInPart};
-pub(super) use inline::{Unprinted, is_finished};
+pub(super) use inline::{UnprintedRows, is_finished};
 use selected_panel::PanelPlace;
 use tau_app::Model;
-use tau_app::geometry::{Anchor, Hit, Laid, Point, ScrollPosition};
+use tau_app::geometry::{Anchor, FrameLayout, Hit, Point, ScrollPosition};
 use tau_app::transcript::TranscriptEntry;
 use tau_app::transcript::find::Find;
 use tau_protocol::needle::Needle;
 
 /// Draws the transcript; returns its position, the targets of clicks, and the selection.
-pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> Laid {
+pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> FrameLayout {
     let find = model.transcript.find.as_ref();
     let needle = find.and_then(Find::needle);
     let mut walk = Walk { needle, ..Walk::new(model, memo, area.width) };
-    walk.selection = walk.selected_ends();
-    walk.current = find.and_then(Find::current).and_then(|place| walk.drawn_place(place));
+    walk.selection = walk.selection_ends();
+    walk.current = find.and_then(Find::current).and_then(|place| walk.locate_match(place));
     walk.panel = model.transcript.selected_panel().and_then(|panel| walk.panel_place(panel));
-    walk.asked = walk.asked_place();
+    walk.asked = walk.prompt_place();
     let (top, tail) = walk.resolve(usize::from(area.height));
     let at_end = top >= tail;
     // New content does not move a selected panel.
@@ -48,7 +48,7 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> La
     };
     let rows = walk.screen_rows(top, usize::from(area.height));
     let page = u16::try_from(walk.rows_without_gap(&rows)).unwrap_or(area.height);
-    let mut laid = Laid { position, page, top: area.y, ..Laid::default() };
+    let mut laid = FrameLayout { position, page, top: area.y, ..FrameLayout::default() };
     let scrolled = top.filter(|_| !at_end);
     let bar = scrolled.map(|top| walk.scroll_bar(top, &rows)).unwrap_or_default();
     // Marks in a row end before the bar.
@@ -71,7 +71,7 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> La
         laid.selected = walk.selected_text();
     }
     if let Some(top) = scrolled {
-        walk.draw_scrolled(top, area, frame, &mut laid);
+        walk.draw_scroll_hints(top, area, frame, &mut laid);
     }
     laid
 }
@@ -268,7 +268,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Marks selected or matching text on a drawn row, and reports the row's contents.
-    fn mark_row(&mut self, at: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
+    fn mark_row(&mut self, at: Place, area: Rect, frame: &mut Frame, laid: &mut FrameLayout) {
         let anchor = self.anchor(at);
         let Some((gap, rows)) = self.rows(at.index, at.part) else { return };
         laid.rows.push(Some(anchor));
@@ -298,7 +298,7 @@ impl<'a> Walk<'a> {
 
     /// Marks matches on a row of a part; the current match stands out.
     fn mark_found(&mut self, at: Place, row: usize, area: Rect, buffer: &mut Buffer) {
-        if self.needle.is_none() || self.found_in(at.index, at.part) == 0 {
+        if self.needle.is_none() || self.count_matches(at.index, at.part) == 0 {
             return;
         }
         let Some(found) = &self.found else { return };

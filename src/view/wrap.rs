@@ -102,7 +102,7 @@ pub(crate) fn rows(spans: &[Span<'_>], width: u16, indent: u16, at: Break) -> Ve
 }
 
 /// Wraps a line at words, into rows that know their text and links.
-pub(crate) fn linked_rows(line: &LinkedLine, width: u16, indent: u16) -> Vec<Row> {
+pub(crate) fn wrap_linked(line: &LinkedLine, width: u16, indent: u16) -> Vec<Row> {
     rows_with_links(&line.spans, &line.links, width, indent, Break::Words)
 }
 
@@ -119,7 +119,7 @@ fn rows_with_links(
     let ends_blank =
         || spans.iter().rev().find_map(|span| span.content.chars().next_back()).is_some_and(is_blank);
     if spans_cells(spans) <= width && (at == Break::Verbatim || !ends_blank()) {
-        return vec![row(spans.iter().map(owned).enumerate().collect(), links)];
+        return vec![row(spans.iter().map(to_owned_span).enumerate().collect(), links)];
     }
     let clusters = clusters(spans);
     let mut rows: Vec<Row> = Vec::new();
@@ -130,12 +130,11 @@ fn rows_with_links(
         let drawn = draw(spans, clusters.get(start..extent.end).unwrap_or_default(), width - margin);
         let row = match rows.is_empty() {
             true => row(drawn, links),
-            false => {
-                row(drawn, links).joined(left_out(spans, clusters.get(text_end..start).unwrap_or_default()))
-            }
+            false => row(drawn, links)
+                .with_glue(glue_text(spans, clusters.get(text_end..start).unwrap_or_default())),
         };
         let blanks = (margin > 0).then(|| Span::raw(" ".repeat(margin)));
-        rows.push(row.indented(blanks.into_iter().collect(), 0));
+        rows.push(row.with_indent(blanks.into_iter().collect(), 0));
         (start, text_end) = (extent.next, extent.end);
         if start >= clusters.len() {
             return rows;
@@ -144,7 +143,7 @@ fn rows_with_links(
 }
 
 /// The blanks left out between two rows.
-fn left_out(spans: &[Span<'_>], blanks: &[Cluster]) -> Cow<'static, str> {
+fn glue_text(spans: &[Span<'_>], blanks: &[Cluster]) -> Cow<'static, str> {
     let text = |cluster: &Cluster| spans.get(cluster.span)?.content.get(cluster.start..cluster.end);
     match blanks {
         [] => Cow::Borrowed(""),
@@ -157,7 +156,7 @@ fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\u{3000}')
 }
 
-fn owned(span: &Span<'_>) -> Span<'static> {
+fn to_owned_span(span: &Span<'_>) -> Span<'static> {
     Span::styled(span.content.to_string(), span.style)
 }
 
@@ -271,10 +270,10 @@ fn next_row(clusters: &[Cluster], start: usize, width: usize, at: Break) -> Exte
             return Extent { end: next, next };
         }
         let next = last_break.unwrap_or(index).max(start + 1);
-        return Extent { end: trimmed(clusters, start, next), next };
+        return Extent { end: end_without_blanks(clusters, start, next), next };
     }
     let end = clusters.len();
-    Extent { end: if at == Break::Words { trimmed(clusters, start, end) } else { end }, next: end }
+    Extent { end: if at == Break::Words { end_without_blanks(clusters, start, end) } else { end }, next: end }
 }
 
 /// True if the word at `word` moves to the next row as a whole: it fits there, and more than blanks remains
@@ -289,7 +288,7 @@ fn word_moves(clusters: &[Cluster], start: usize, word: usize, width: usize) -> 
 }
 
 /// The end of `start..end` without its last blanks.
-fn trimmed(clusters: &[Cluster], start: usize, end: usize) -> usize {
+fn end_without_blanks(clusters: &[Cluster], start: usize, end: usize) -> usize {
     let row = clusters.get(start..end).unwrap_or_default();
     start + row.iter().rposition(|cluster| !cluster.is_blank).map_or(0, |last| last + 1)
 }
@@ -312,7 +311,7 @@ fn row(drawn: Vec<(usize, Span<'static>)>, links: &[Option<Link>]) -> Row {
             }
         }
     }
-    Row::from(Line::from_iter(drawn.into_iter().map(|(_, span)| span))).linked(found)
+    Row::from(Line::from_iter(drawn.into_iter().map(|(_, span)| span))).with_links(found)
 }
 
 /// The spans of a row, numbered by their span in the line.

@@ -12,7 +12,7 @@ use tau::agent::protocol::mirror::SessionMirror;
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::protocol::query::{Query, QueryAnswer};
 use tau::agent::protocol::run::CompactionSettings;
-use tau::agent::provider::scripted::{Scripted, says};
+use tau::agent::provider::scripted::{ScriptedTransport, says};
 use tau::agent::provider::{ModelRequest, StreamEvent, wire_format};
 use tau::agent::session::entry::Body;
 
@@ -141,7 +141,7 @@ async fn the_size_of_the_context_is_told_where_no_answer_tells_it() {
     let mut counted = says("first");
     counted.insert(0, StreamEvent::Usage(Usage { input: 160_000, output: 10, ..Usage::default() }));
     let answers = [counted, says("what happened so far"), says("uncounted")];
-    let mut bench = Bench::on(Arc::new(Scripted::new(answers)));
+    let mut bench = Bench::on(Arc::new(ScriptedTransport::new(answers)));
     let mut mirror = SessionMirror::default();
     bench.prompt("the first request").await;
     bench.settled().await.iter().for_each(|event| mirror.apply(event));

@@ -191,8 +191,8 @@ async fn what_is_changed_at_the_same_time_is_kept_without_a_conflict() {
     };
     let paths: Vec<&str> = changes.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, ["a", "b", "both", "d"]);
-    assert_eq!(changes.files[0].diff.unified(), "@@ -0,0 +1,2 @@\n+one\n+two\n");
-    assert_eq!(changes.files[2].diff.unified(), "@@ -1,1 +1,1 @@\n-zero\n+two\n");
+    assert_eq!(changes.files[0].diff.to_unified(), "@@ -0,0 +1,2 @@\n+one\n+two\n");
+    assert_eq!(changes.files[2].diff.to_unified(), "@@ -1,1 +1,1 @@\n-zero\n+two\n");
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use tau::agent::protocol::outline::{Outline, RowKind};
 use tau::agent::protocol::query::{ContextUsage, Query, QueryAnswer};
 use tau::agent::protocol::session_row::SessionOrigin;
 use tau::agent::provider::StreamEvent;
-use tau::agent::provider::scripted::{Scripted, says};
+use tau::agent::provider::scripted::{ScriptedTransport, says};
 use tau::agent::session::{Access, Session};
 
 use super::*;
@@ -189,7 +189,7 @@ async fn the_parts_of_the_context_add_up_to_what_the_provider_counted() {
     let usage = Usage { input: 4_321, output: 56, total_tokens: 4_377, ..Usage::default() };
     answer.insert(0, StreamEvent::Usage(usage));
     let mut bench = Bench::with(Player::new(Vec::new()), |config| {
-        config.transport = Arc::new(Scripted::new([answer]));
+        config.transport = Arc::new(ScriptedTransport::new([answer]));
     });
     bench.prompt("go").await;
     bench.settled().await;

@@ -5,7 +5,7 @@ use tau::agent::protocol::command::QuestionCommand;
 use tau::agent::protocol::event::{QuestionEvent, RunEvent, SessionEvent, TurnEvent};
 use tau::app::boot::Boot;
 use tau::app::geometry::ScreenKind;
-use tau::app::{Model, Stamped, update};
+use tau::app::{Model, StampedMsg, update};
 use tau::view::frame::Frame;
 
 use super::*;
@@ -38,7 +38,7 @@ impl Other {
     }
 
     fn fold(&mut self, msg: Msg) {
-        let (model, effects) = update(self.model.take().unwrap(), Stamped { at: self.at, msg });
+        let (model, effects) = update(self.model.take().unwrap(), StampedMsg { at: self.at, msg });
         self.model = Some(model);
         self.effects.extend(effects);
     }

@@ -214,7 +214,7 @@ fn a_plan_is_accepted_edited_rejected_or_left() {
         screen.wait(SEEN);
         assert_eq!(answered(&mut screen), QuestionAnswer::Cancelled, "{keys}");
         screen.keys("more");
-        assert_eq!(screen.model().composer.expanded().0, "more");
+        assert_eq!(screen.model().composer.expanded_content().0, "more");
     }
 }
 
@@ -225,7 +225,7 @@ fn a_plan_is_not_answered_by_what_was_meant_for_the_composer() {
     screen.keys("ok 1<enter><esc>");
     assert_eq!(sent(&mut screen), []);
     has(&mut screen, &["accept it and continue in ask"]);
-    assert_eq!(screen.model().composer.expanded().0, "ok 1", "it is in the draft");
+    assert_eq!(screen.model().composer.expanded_content().0, "ok 1", "it is in the draft");
     // An answer in plan mode is not a plan.
     let mut screen = Screen::boot(Boot { permission_mode: PermissionMode::Plan, ..boot() });
     screen.run();
@@ -243,7 +243,7 @@ fn a_task_behind_plan_is_planned_in_plan_mode() {
     assert_eq!(commands.first(), Some(&AgentCommand::Settings(mode)), "{commands:?}");
     let is_prompt = |command: &AgentCommand| format!("{command:?}").contains("\"make it better\"");
     assert!(commands.iter().skip(1).any(is_prompt), "{commands:?}");
-    assert_eq!(screen.model().composer.expanded().0, "");
+    assert_eq!(screen.model().composer.expanded_content().0, "");
 }
 
 /// Questions that take no text leave the words of a prompt to the draft, with the digits in them.
@@ -258,13 +258,13 @@ fn a_prompt_that_is_typed_at_a_question_is_not_lost() {
         screen.keys("<enter>");
         assert_eq!(sent(&mut screen), []);
         has(&mut screen, &[shown, "fix 2 bugs"]);
-        assert_eq!(screen.model().composer.expanded().0, "fix 2 bugs");
+        assert_eq!(screen.model().composer.expanded_content().0, "fix 2 bugs");
         // After a pause, keys answer.
         screen.wait(1_000);
         screen.keys("2");
         screen.wait(SEEN);
         assert!(!self::shown(&mut screen).contains(shown), "the question is still there");
-        assert_eq!(screen.model().composer.expanded().0, "fix 2 bugs");
+        assert_eq!(screen.model().composer.expanded_content().0, "fix 2 bugs");
     }
 }
 
@@ -290,7 +290,7 @@ fn a_number_that_begins_a_prompt_answers_nothing() {
             screen.keys("<enter>");
             assert_eq!(screen.take_effects(), [], "{shown}: {typed}");
             has(&mut screen, &[shown]);
-            assert_eq!(screen.model().composer.expanded().0, typed, "{shown}");
+            assert_eq!(screen.model().composer.expanded_content().0, typed, "{shown}");
         }
         // Alone it answers, at once with Enter.
         for (key, pause) in [("1", SEEN), ("1<enter>", 0)] {
@@ -316,7 +316,7 @@ fn the_first_question_is_not_answered_before_it_is_seen() {
         screen.wait(2_000);
         assert_eq!(screen.take_effects(), [], "{typed}");
         has(&mut screen, &["What may the model do"]);
-        assert_eq!(screen.model().composer.expanded().0, draft);
+        assert_eq!(screen.model().composer.expanded_content().0, draft);
     }
 }
 

@@ -15,21 +15,25 @@ fn what_is_typed_as_a_prompt_appears_goes_to_the_draft() {
         screen.at += 300;
     }
     assert_eq!(answers(&mut screen), []);
-    assert_eq!(screen.model().composer.expanded().0, "a draft ynae12YNv");
+    assert_eq!(screen.model().composer.expanded_content().0, "a draft ynae12YNv");
     has(&mut screen, &["> a draft ynae12YNv", "  1 Yes, once (y)"]);
     // A paste counts as typing, too.
     screen.send(Msg::Paste("pasted".into()));
     screen.at += 399;
     screen.keys("y");
     assert_eq!(answers(&mut screen), []);
-    assert_eq!(screen.model().composer.expanded().0, "a draft ynae12YNvpastedy");
+    assert_eq!(screen.model().composer.expanded_content().0, "a draft ynae12YNvpastedy");
     pause(&mut screen);
     has(&mut screen, &["› 1 Yes, once (y)"]);
     screen.keys("y");
     assert_eq!(answers(&mut screen).len(), 1);
     ended(&mut screen, "r-c1", ApprovalOutcome::Allowed);
     screen.keys("!");
-    assert_eq!(screen.model().composer.expanded().0, "a draft ynae12YNvpastedy!", "the draft continues");
+    assert_eq!(
+        screen.model().composer.expanded_content().0,
+        "a draft ynae12YNvpastedy!",
+        "the draft continues"
+    );
 }
 
 #[test]
@@ -37,7 +41,7 @@ fn a_text_that_begins_while_a_prompt_waits_goes_to_the_draft() {
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     screen.keys("hey, any news");
     assert_eq!(answers(&mut screen), []);
-    assert_eq!(screen.model().composer.expanded().0, "hey, any news");
+    assert_eq!(screen.model().composer.expanded_content().0, "hey, any news");
     pause(&mut screen);
     check(&mut screen, "y", once());
     // Enter sends the typed text, and does not answer.
@@ -80,7 +84,7 @@ fn a_list_is_answered_by_arrows_enter_and_digits() {
     let mut screen = waiting(request());
     screen.keys("9");
     assert_eq!(answers(&mut screen), []);
-    assert_eq!(screen.model().composer.expanded().0, "9");
+    assert_eq!(screen.model().composer.expanded_content().0, "9");
 }
 
 #[test]

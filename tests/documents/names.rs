@@ -9,7 +9,7 @@ use clap::CommandFactory;
 use serde_json::{Value, json};
 use tau::agent::extensions::ExtensionOptions;
 use tau::agent::extensions::places::Places;
-use tau::agent::extensions::registry::Loaded;
+use tau::agent::extensions::registry::LoadedExtensions;
 use tau::agent::settings::Settings;
 use tau::agent::settings::table::TABLE;
 use tau::agent::settings::trust::Project;
@@ -225,14 +225,15 @@ fn every_flag_in_the_documents_exists() {
 #[test]
 fn every_slash_command_in_the_documents_exists() {
     let mut faults = Vec::new();
-    let brought_along = Loaded::from_places(&Places::default(), &ExtensionOptions::default()).commands();
+    let brought_along =
+        LoadedExtensions::from_places(&Places::default(), &ExtensionOptions::default()).commands();
     for document in documents() {
         for span in document.code_spans() {
             let word = span.split(' ').next().unwrap_or_default();
             let Some(command) = word.strip_prefix('/').filter(|word| word.len() > 1) else { continue };
             let is_one = command.chars().all(|c| c.is_ascii_lowercase()) && command != "command";
             let is_known = slash::TABLE.iter().any(|row| row.name == command)
-                || slash::unlisted().any(|(row, _)| row.name == command)
+                || slash::unlisted_commands().any(|(row, _)| row.name == command)
                 || brought_along.iter().any(|known| known.name == command);
             if is_one && !is_known {
                 faults.push(format!("{}: there is no {word}", document.path));

@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fs::inotify;
 use serde_json::json;
 use tau::agent::extensions::places::Places;
-use tau::agent::extensions::registry::Loaded;
+use tau::agent::extensions::registry::LoadedExtensions;
 use tau::agent::extensions::{ExtensionOptions, Extensions};
 use tau::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 
@@ -16,16 +16,16 @@ use crate::support::program::{bare, own_model, says};
 use crate::support::server::Server;
 use crate::time_limit::InTime;
 
-fn load(places: &Places) -> Loaded {
-    Loaded::from_places(places, &ExtensionOptions::default())
+fn load(places: &Places) -> LoadedExtensions {
+    LoadedExtensions::from_places(places, &ExtensionOptions::default())
 }
 
-fn row<'a>(loaded: &'a Loaded, name: &str) -> &'a ExtensionRow {
+fn row<'a>(loaded: &'a LoadedExtensions, name: &str) -> &'a ExtensionRow {
     loaded.rows.iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no {name}: {loaded:#?}"))
 }
 
 /// The rows of skills.
-fn rows(loaded: &Loaded) -> Vec<&ExtensionRow> {
+fn rows(loaded: &LoadedExtensions) -> Vec<&ExtensionRow> {
     loaded.rows.iter().filter(|row| row.kind == ExtensionKind::Skill).collect()
 }
 

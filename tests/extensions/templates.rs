@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tau::agent::extensions::ExtensionOptions;
 use tau::agent::extensions::places::Places;
-use tau::agent::extensions::registry::Loaded;
+use tau::agent::extensions::registry::LoadedExtensions;
 use tau::agent::protocol::extension::{ExtensionRow, ExtensionState};
 use tokio::process::Command;
 
@@ -229,7 +229,7 @@ fn templates_are_found_and_checked() {
     write(&project.join(".claude/commands/wide.md"), "---\nallowed-tools: Bash\n---\nx");
     let mut places = Places::of_user(&config, Some(&home));
     places.add_project(&project.canonicalize().unwrap(), &[".claude/commands", ".pi/prompts"]);
-    let loaded = Loaded::from_places(&places, &ExtensionOptions::default());
+    let loaded = LoadedExtensions::from_places(&places, &ExtensionOptions::default());
     let names: Vec<&str> = loaded.templates.iter().map(|template| template.name.as_str()).collect();
     assert_eq!(names, ["codex", "deep:er:one", "init", "level", "own", "pi", "wide"]);
     let row = |name: &str| loaded.rows.iter().filter(|row| row.name == name).collect::<Vec<&ExtensionRow>>();
@@ -244,7 +244,7 @@ fn templates_are_found_and_checked() {
     assert_eq!(hint, "FILE=<path>");
     // A disabled template is not a command, and the one below it does not take its place.
     let off = ExtensionOptions { off: vec!["prompt:own".into()], ..ExtensionOptions::default() };
-    let loaded = Loaded::from_places(&places, &off);
+    let loaded = LoadedExtensions::from_places(&places, &off);
     assert!(loaded.commands().iter().all(|command| command.name != "own"));
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tau::agent::extensions::ExtensionOptions;
 use tau::agent::extensions::places::Places;
-use tau::agent::extensions::registry::Loaded;
+use tau::agent::extensions::registry::LoadedExtensions;
 use tau::agent::protocol::extension::ExtensionState;
 
 use super::hooks::Place;
@@ -103,7 +103,7 @@ async fn a_template_that_a_command_hides_is_said_to_be_hidden() {
     let prompts = Places::of_user(&place.path("config"), Some(place.dir.path())).prompts;
     let places = Places { prompts, ..Places::default() };
     let options = ExtensionOptions { own_commands: vec!["other".into()], ..ExtensionOptions::default() };
-    let loaded = Loaded::from_places(&places, &options);
+    let loaded = LoadedExtensions::from_places(&places, &options);
     let row = loaded.rows.iter().find(|row| row.name == "model").unwrap();
     assert_eq!((row.state, row.problems.len()), (ExtensionState::On, 0));
 }

@@ -213,7 +213,7 @@ fn check_settings(input: &[u8]) -> u64 {
             Ok(settings) => settings,
             Err(error) => {
                 check_error(error.as_ref(), "config.toml");
-                if write::save(&paths.shared(file.clone()), "theme", "x").is_ok() {
+                if write::save(&paths.shared_file(file.clone()), "theme", "x").is_ok() {
                     // The error was in the setting that was replaced.
                     Settings::load(&paths).expect("what was saved is understood");
                 } else {
@@ -222,7 +222,7 @@ fn check_settings(input: &[u8]) -> u64 {
                 return behavior(kind_of(&error));
             }
         };
-        write::save(&paths.shared(file), "theme", "a \"theme\"").expect("one setting can be saved");
+        write::save(&paths.shared_file(file), "theme", "a \"theme\"").expect("one setting can be saved");
         let saved = Settings::load(&paths).expect("what was saved is understood");
         let expected = Settings { theme: Some("a \"theme\"".to_owned()), ..settings.clone() };
         assert_eq!(format!("{saved:?}"), format!("{expected:?}"), "one setting changes");

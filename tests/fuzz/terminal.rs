@@ -120,7 +120,12 @@ fn check_screen(input: &[u8]) -> u64 {
     let modes = whole.modes();
     let switches =
         [modes.application_cursor, modes.bracketed_paste, modes.mouse, modes.mouse_sgr, whole.is_full()];
-    behavior((switches, whole.cursor().map(|(column, _)| column / 8), whole.used(), text.contains('\u{1b}')))
+    behavior((
+        switches,
+        whole.cursor().map(|(column, _)| column / 8),
+        whole.used_rows(),
+        text.contains('\u{1b}'),
+    ))
 }
 
 /// The visible text.

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use serde_json::Value;
 use tau::agent::provider::partial_json;
-use tau::agent::session::surrogates::repaired;
+use tau::agent::session::surrogates::repair_json;
 use tau::app::ansi;
 use tau::app::blocks::{MarkdownBlock, MarkdownBlocks};
 use tau::app::printable::{Printable, printable, printable_line};
@@ -31,22 +31,26 @@ fn check_blocks(input: &[u8]) -> u64 {
         let mut closed: Vec<MarkdownBlock> = Vec::new();
         for piece in pieces(&text, &mut dice, most) {
             streamed.push(&piece);
-            assert!(streamed.closed().starts_with(&closed), "a closed block changed");
-            closed.extend_from_slice(&streamed.closed()[closed.len()..]);
+            assert!(streamed.closed_blocks().starts_with(&closed), "a closed block changed");
+            closed.extend_from_slice(&streamed.closed_blocks()[closed.len()..]);
             if dice.below(8) == 0 {
                 check_safe(streamed.open().as_slice());
             }
         }
         streamed.finish();
-        assert_eq!(streamed.closed(), whole.closed(), "a split changes the blocks");
+        assert_eq!(streamed.closed_blocks(), whole.closed_blocks(), "a split changes the blocks");
     }
-    check_safe(whole.closed());
-    let size: usize = whole.closed().iter().map(|block| source(block).len()).sum();
+    check_safe(whole.closed_blocks());
+    let size: usize = whole.closed_blocks().iter().map(|block| source(block).len()).sum();
     let shown = printable(&text).len();
     assert!(size <= shown, "{size} bytes of blocks from {shown} of text");
-    let kinds: Vec<bool> =
-        whole.closed().iter().take(10).map(|block| matches!(block, MarkdownBlock::Code { .. })).collect();
-    behavior((kinds, magnitude(whole.closed().len()), magnitude(shown - size)))
+    let kinds: Vec<bool> = whole
+        .closed_blocks()
+        .iter()
+        .take(10)
+        .map(|block| matches!(block, MarkdownBlock::Code { .. }))
+        .collect();
+    behavior((kinds, magnitude(whole.closed_blocks().len()), magnitude(shown - size)))
 }
 
 fn source(block: &MarkdownBlock) -> &str {
@@ -225,12 +229,12 @@ fn check_lines(input: &[u8]) -> u64 {
         kinds.push(if serde_json::from_str::<Value>(record).is_ok() { 1 } else { 2 });
     }
     for text in as_text(input).lines() {
-        let whole = repaired(text);
+        let whole = repair_json(text);
         assert!(whole.len() <= text.len(), "{text:?} becomes {whole:?}");
         if let Ok(value) = serde_json::from_str::<Value>(text) {
             assert_eq!(serde_json::from_str::<Value>(&whole).ok(), Some(value), "{text:?} becomes {whole:?}");
         }
-        assert_eq!(repaired(&whole), whole, "{text:?}: what is whole stays as it is");
+        assert_eq!(repair_json(&whole), whole, "{text:?}: what is whole stays as it is");
     }
     kinds.truncate(8);
     behavior((kinds, magnitude(whole.len())))

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tau::app::Msg;
 use tau::app::boot::Boot;
-use tau::app::geometry::{Laid, ScreenKind, Size};
+use tau::app::geometry::{FrameLayout, ScreenKind, Size};
 
 use super::{FAST, wait_for_runs};
 use crate::approvals::terminal::{calling, play, saying};
@@ -120,7 +120,7 @@ fn names_typed_before_the_session_is_open_leave_no_blank_rows() {
         };
         let before = rows(&mut screen);
         let room = u16::try_from(before.len()).unwrap();
-        screen.fold(Msg::Laid(Laid { room: Some(room), ..screen.model().laid.clone() }));
+        screen.fold(Msg::Laid(FrameLayout { room: Some(room), ..screen.model().laid.clone() }));
         for key in "/model".chars() {
             screen.fold(Msg::Key(key.to_string().parse().unwrap()));
         }

@@ -5,7 +5,7 @@ use tau::agent::protocol::event::{QuestionEvent, RunEvent, TurnEvent};
 use tau::agent::protocol::message::Usage;
 use tau::agent::protocol::model::Price;
 use tau::agent::protocol::run::{OnRepeat, RunEnd, RunLimits};
-use tau::agent::provider::scripted::{Script, Scripted, calls, says};
+use tau::agent::provider::scripted::{Script, ScriptedTransport, calls, says};
 use tau::agent::provider::{Failure, FailureKind, StreamEvent};
 
 use super::*;
@@ -39,7 +39,7 @@ fn priced() -> Model {
 }
 
 async fn check(limits: RunLimits, scripts: Vec<Script>, reason: Option<RunEnd>, turns: usize) {
-    let transport = Scripted::new(scripts);
+    let transport = ScriptedTransport::new(scripts);
     let agent = Agent::builder().model(priced()).tools(tools()).transport(transport).limits(limits).start();
     let (ended, reported) = ended(&agent).await;
     assert_eq!(ended, reason, "{limits:?}: {reported:?}");

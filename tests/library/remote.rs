@@ -9,7 +9,7 @@ use tau::agent::catalogue::keys::Keys;
 use tau::agent::protocol::event::Delta;
 use tau::agent::protocol::model::Api;
 use tau::agent::provider::proxy::Proxy;
-use tau::agent::provider::scripted::Scripted;
+use tau::agent::provider::scripted::ScriptedTransport;
 use tau::agent::provider::{EventStream, Failure, FailureKind, StreamEvent, Transport};
 use tau::agent::settings::{Paths, Settings};
 use tau::cli::proxy::ledger::Ledger;
@@ -116,11 +116,12 @@ fn timeless(messages: &[Arc<Message>]) -> Vec<Value> {
 #[tokio::test]
 async fn an_agent_behind_a_proxy_is_as_one_in_front_of_it() {
     let scripts = || [rich(), tau::agent::provider::scripted::says("four")];
-    let upstream = Arc::new(Scripted::new(scripts()));
+    let upstream = Arc::new(ScriptedTransport::new(scripts()));
     let address = proxy(upstream.clone()).await;
     let through = client(&address, "let-me-in-please").system("be brief").start();
     assert_eq!(through.run("two and two?").in_time("the end of the run").await.unwrap().text(), "four");
-    let direct = Agent::builder().model(own()).tools(tools()).transport(Scripted::new(scripts())).start();
+    let direct =
+        Agent::builder().model(own()).tools(tools()).transport(ScriptedTransport::new(scripts())).start();
     direct.run("two and two?").in_time("the end of the run").await.unwrap();
     assert_eq!(timeless(&through.state().messages), timeless(&direct.state().messages));
     let requests = upstream.requests();
@@ -145,7 +146,7 @@ async fn an_agent_behind_a_proxy_is_as_one_in_front_of_it() {
 #[tokio::test]
 async fn what_goes_wrong_behind_a_proxy_is_told_in_front_of_it() {
     let failure = Failure::new(FailureKind::Overflow, "too long by far");
-    let upstream = Arc::new(Scripted::new([vec![StreamEvent::Failed(failure)]]));
+    let upstream = Arc::new(ScriptedTransport::new([vec![StreamEvent::Failed(failure)]]));
     let address = proxy(upstream).await;
     let token = "let-me-in-please";
     let unknown = model("nosuch");

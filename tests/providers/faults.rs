@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use tau::agent::protocol::message::{AssistantMessage, StopReason};
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::direct::Direct;
-use tau::agent::provider::scripted::{Router, Script, ScriptStep, Scripted, says};
+use tau::agent::provider::scripted::{Router, Script, ScriptStep, ScriptedTransport, says};
 use tau::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Transport};
 use tau::agent::secrets::Secret;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -299,8 +299,8 @@ async fn stopping_is_at_once() {
 
 #[tokio::test]
 async fn scripts() {
-    let scripted = Arc::new(Scripted::new([
-        Script::from(says("one")).paced(Duration::from_millis(1)),
+    let scripted = Arc::new(ScriptedTransport::new([
+        Script::from(says("one")).with_pauses(Duration::from_millis(1)),
         says("two").into(),
     ]));
     let (base, _) = serve(Act::Send(stream_of(&format!("{SAID}{END}")))).await;
@@ -330,7 +330,7 @@ async fn scripts() {
     let events: Vec<StreamEvent> =
         router.stream(request.clone(), cancel).collect().in_time("the end of the stream").await;
     assert!(matches!(&events[..], [StreamEvent::Failed(failure)] if failure.kind == FailureKind::Aborted));
-    let echo = Scripted::answering(|request: &ModelRequest| says(&request.session_id));
+    let echo = ScriptedTransport::answering(|request: &ModelRequest| says(&request.session_id));
     let events: Vec<StreamEvent> =
         echo.stream(request, CancellationToken::new()).collect().in_time("the end of the stream").await;
     assert_eq!(assemble(Api::Scripted, &events).text(), "s");

@@ -9,7 +9,7 @@ use tau::agent::catalogue::keys::{KeyFuture, KeySource};
 use tau::agent::protocol::event::Delta;
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::key_refresh::KeyRefresh;
-use tau::agent::provider::scripted::{Scripted, says};
+use tau::agent::provider::scripted::{ScriptedTransport, says};
 use tau::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Transport};
 use tau::agent::secrets::Secret;
 use tokio_util::sync::CancellationToken;
@@ -45,7 +45,7 @@ async fn check(
 ) -> (Vec<StreamEvent>, Vec<String>) {
     let sent = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&sent);
-    let model = Scripted::answering(move |request: &ModelRequest| {
+    let model = ScriptedTransport::answering(move |request: &ModelRequest| {
         let key = request.key.as_ref().unwrap().expose().to_owned();
         let taken = good.contains(&key.as_str());
         seen.lock().unwrap().push(key);
@@ -98,7 +98,7 @@ fn began() -> StreamEvent {
 #[tokio::test]
 async fn without_a_key_none_is_asked_for() {
     let (keys, asked) = keys(&["new"]);
-    let model = Scripted::answering(|_: &ModelRequest| failed(FailureKind::Auth));
+    let model = ScriptedTransport::answering(|_: &ModelRequest| failed(FailureKind::Auth));
     let renewing = KeyRefresh::new(Arc::new(model), keys);
     let events: Vec<StreamEvent> = renewing
         .stream(request(None), CancellationToken::new())
@@ -124,7 +124,7 @@ impl KeySource for Stuck {
 
 #[tokio::test]
 async fn a_source_that_fails_or_hangs() {
-    let refusing = || Arc::new(Scripted::answering(|_: &ModelRequest| failed(FailureKind::Auth)));
+    let refusing = || Arc::new(ScriptedTransport::answering(|_: &ModelRequest| failed(FailureKind::Auth)));
     let failure = Failure::new(FailureKind::Config, "the command failed").hint("try it");
     let renewing = KeyRefresh::new(refusing(), Arc::new(Stuck(Some(failure))));
     let events: Vec<StreamEvent> = renewing

@@ -128,7 +128,9 @@ async fn the_end_of_input_ends_it_in_order() {
 
 #[tokio::test]
 async fn signals_end_it_within_a_second_and_twice_at_once() {
-    for (caught, exit) in [(Caught::Terminate, Exit::Terminated), (Caught::Interrupt, Exit::Aborted)] {
+    for (caught, exit) in
+        [(CaughtSignal::Terminate, Exit::Terminated), (CaughtSignal::Interrupt, Exit::Aborted)]
+    {
         let mut client =
             Client::sized(Player::new(vec![vec![Say("half"), Hang]]), RpcEvents::Auto, 64, |_| {});
         client.send(json!({"type": "prompt", "id": "1", "message": "go"})).await;

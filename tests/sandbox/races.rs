@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use tau::tools::Approved;
+use tau::tools::ApprovedPart;
 use tau::tools::sandbox::{SandboxLevel, SandboxPolicy};
 
 use crate::support::tool_bench::Bench;
@@ -94,7 +94,7 @@ async fn what_was_approved_is_what_is_written() {
             let prepared = bench.prepared(tool, arguments.clone()).await;
             fs::rename(bench.path("d"), bench.path("spare")).unwrap();
             fs::rename(bench.path("link"), bench.path("d")).unwrap();
-            let refused = prepared.apply(Approved::all()).await.unwrap_err().to_string();
+            let refused = prepared.apply(ApprovedPart::all()).await.unwrap_err().to_string();
             assert!(refused.contains("a symbolic link on the way to it was changed"), "{at}: {refused}");
             assert_eq!(listed(&outside), before, "{at}");
         }

@@ -18,7 +18,7 @@ use crate::time_limit::EndInTime;
 
 /// True if this kernel can keep a command from changing anything; prints a note if not.
 pub(crate) fn is_confined() -> bool {
-    let confines = Support::here().confines_unasked();
+    let confines = Support::here().confines_unasked_commands();
     if !confines {
         eprintln!("not tested: this kernel cannot confine what nobody was asked about");
     }
@@ -31,7 +31,7 @@ fn policy(place: &Place) -> SandboxPolicy {
         own: vec![place.home.clone()],
         ..SandboxPolicy::off()
     };
-    session.for_unasked(vec![place.outside.join(".ssh"), place.outside.join(".netrc")])
+    session.for_unasked_command(vec![place.outside.join(".ssh"), place.outside.join(".netrc")])
 }
 
 /// Runs a shell script, confined or not.

@@ -26,7 +26,8 @@ use tau::agent::session::Session;
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::process::ChildEnv;
 use tau::tools::{
-    Access, AnyTool, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox,
+    Access, AnyTool, Details, PreparedCall, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Toolbox,
 };
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -214,7 +215,7 @@ impl AnyTool for FakeTool {
             }
             Ok(ToolOutput::new(text, Details::None))
         };
-        Box::pin(async move { Ok(Prepared::new(access, call)) })
+        Box::pin(async move { Ok(PreparedCall::new(access, call)) })
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tau::tools::process::ChildEnv;
 use tau::tools::scratch::Scratch;
-use tau::tools::{Content, Prepared, ToolContext, ToolError, ToolOutput, Toolbox};
+use tau::tools::{Content, PreparedCall, ToolContext, ToolError, ToolOutput, Toolbox};
 
 /// A temporary working directory, with everything that a call needs.
 pub struct Bench {
@@ -50,7 +50,7 @@ impl Bench {
     }
 
     /// A call that is ready to run.
-    pub async fn prepared(&self, tool: &str, args: Value) -> Prepared<'_> {
+    pub async fn prepared(&self, tool: &str, args: Value) -> PreparedCall<'_> {
         self.tools.get(tool).unwrap().prepare(args, self.context.clone()).await.unwrap()
     }
 

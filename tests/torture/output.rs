@@ -19,7 +19,7 @@ use crate::time_limit::SOON;
 const ROOM: u64 = 64 << 20;
 
 fn small_scratch() -> Rack {
-    Rack::with(|config| config.scratch = Arc::new(Scratch::bounded(&std::env::temp_dir(), ROOM)))
+    Rack::with(|config| config.scratch = Arc::new(Scratch::with_limit(&std::env::temp_dir(), ROOM)))
 }
 
 /// Checks that no control characters except line ends and tabs reach the model.

@@ -87,7 +87,7 @@ impl AgentBuilder {
     ///
     /// # Errors
     /// When no model or more than one matches. The error names similar ones.
-    pub fn model_named(self, query: &str) -> Result<Self, NotFound> {
+    pub fn catalogue_model(self, query: &str) -> Result<Self, NotFound> {
         let model = Catalogue::new(UserFile::default(), None).find(query)?;
         Ok(self.model(model))
     }
@@ -311,7 +311,7 @@ impl AgentBuilder {
 
 fn default_transport(keys: Arc<dyn KeySource>, listener: Option<WireListener>) -> Arc<dyn Transport> {
     let direct = match listener {
-        Some(listener) => Direct::default().heard_by(listener),
+        Some(listener) => Direct::default().with_wire_listener(listener),
         None => Direct::default(),
     };
     let direct = KeyRefresh::new(Arc::new(direct), keys);

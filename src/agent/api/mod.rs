@@ -257,7 +257,7 @@ impl Agent {
     /// When the change is invalid or cannot be saved, or the agent has ended.
     pub async fn change_rules(&self, change: RuleChange) -> Result<PermissionRules, AgentError> {
         let command = |ticket| AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change });
-        self.answered::<ask::PermissionRules>(false, command).await
+        self.request_answer::<ask::PermissionRules>(false, command).await
     }
 
     /// Answers a question (`QuestionEvent::Asked`).
@@ -276,7 +276,7 @@ impl Agent {
     /// Sends any command. Returns when the agent has received it, which may be before it takes effect.
     pub async fn command(&self, command: impl Into<AgentCommand>) -> Result<(), AgentError> {
         let command = command.into();
-        self.inner.state.lock().fold.mirror.sent(&command);
+        self.inner.state.lock().fold.mirror.apply_command(&command);
         self.inner.commands.send(command).await.map_err(|_| AgentError::Ended)
     }
 
@@ -305,11 +305,11 @@ impl Agent {
     async fn ask<Q: TypedQuery>(&self, query: Q, loads_history: bool) -> Result<Q::Answer, AgentError> {
         let query = query.query();
         let command = |ticket| AgentCommand::Task(TaskCommand::Query { ticket, query });
-        self.answered::<Q>(loads_history, command).await
+        self.request_answer::<Q>(loads_history, command).await
     }
 
     /// Sends a command with a ticket, and waits for its answer.
-    async fn answered<Q: TypedQuery>(
+    async fn request_answer<Q: TypedQuery>(
         &self,
         loads_history: bool,
         command: impl FnOnce(u64) -> AgentCommand,

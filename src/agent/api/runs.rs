@@ -186,7 +186,11 @@ impl Agent {
     /// [`QueueEvent::QueueChangeFailed`] is emitted.
     ///
     /// [`QueueEvent::QueueChangeFailed`]: crate::QueueEvent::QueueChangeFailed
-    pub async fn change_queued(&self, message: QueuedMessage, change: QueueChange) -> Result<(), AgentError> {
+    pub async fn change_queued_message(
+        &self,
+        message: QueuedMessage,
+        change: QueueChange,
+    ) -> Result<(), AgentError> {
         self.act(QueueCommand::ChangeQueued { message, change }).await
     }
 

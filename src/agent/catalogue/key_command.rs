@@ -33,25 +33,25 @@ pub(super) async fn run_within(
         shell.env_remove(name);
     }
     shell.envs(env.iter().copied());
-    let mut child = shell.spawn().map_err(|error| failed(format!("did not start: {error}")))?;
+    let mut child = shell.spawn().map_err(|error| command_failure(format!("did not start: {error}")))?;
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-    let printed = match tokio::time::timeout(limit, printed(&mut child)).await {
+    let printed = match tokio::time::timeout(limit, read_output(&mut child)).await {
         Ok(printed) => printed,
         Err(_) => Err(format!("took longer than {} seconds", limit.as_secs()).into()),
     };
     let (status, output) = printed.map_err(|reason| {
         // No child process may keep running.
         let _ = group.map(|group| rustix::process::kill_process_group(group, rustix::process::Signal::KILL));
-        failed(reason.into())
+        command_failure(reason.into())
     })?;
     if !status.success() {
-        return Err(failed(format!("failed ({status})")));
+        return Err(command_failure(format!("failed ({status})")));
     }
     let key = Secret::new(String::from_utf8_lossy(&output));
-    if key.is_empty() { Err(failed("printed nothing".to_owned())) } else { Ok(key) }
+    if key.is_empty() { Err(command_failure("printed nothing".to_owned())) } else { Ok(key) }
 }
 
-async fn printed(child: &mut Child) -> Result<(ExitStatus, Vec<u8>), UserError> {
+async fn read_output(child: &mut Child) -> Result<(ExitStatus, Vec<u8>), UserError> {
     let failed = |error: std::io::Error| format!("could not be read: {error}");
     let mut output = Vec::new();
     if let Some(stdout) = child.stdout.take() {
@@ -63,7 +63,7 @@ async fn printed(child: &mut Child) -> Result<(ExitStatus, Vec<u8>), UserError> 
     Ok((child.wait().await.map_err(failed)?, output))
 }
 
-fn failed(reason: String) -> Failure {
+fn command_failure(reason: String) -> Failure {
     // The command itself may hold a secret, so it is not shown.
     Failure::new(FailureKind::Config, format!("the command for the key {reason}"))
         .hint("try the command after `!` in api_key in a shell")

@@ -126,8 +126,8 @@ impl Keys {
                 || catalogue.find(settings.model.as_deref()?).ok().map(|model| model.provider.clone());
             Some((provider.or_else(named)?, key))
         });
-        let auth_file = AuthFile::new(paths.shared(paths.config.join("auth.json")));
-        let renewing = paths.shared(paths.config.join("auth.json.renewing"));
+        let auth_file = AuthFile::new(paths.shared_file(paths.config.join("auth.json")));
+        let renewing = paths.shared_file(paths.config.join("auth.json.renewing"));
         let http = Arc::new(Http::new(settings.network()));
         Keys {
             renewals: Renewals::new(auth_file.clone(), renewing, Arc::clone(&http)),
@@ -168,15 +168,15 @@ impl Keys {
     }
 
     /// The reason why a key or login in `auth.json` is not used, as a sentence for the user.
-    pub fn overridden(&self, provider: &str) -> Option<String> {
+    pub fn override_reason(&self, provider: &str) -> Option<String> {
         let place = self.place_besides_auth_file(provider)?;
         matches!(place, KeyPlace::Flag | KeyPlace::Variable(_))
             .then(|| format!("{place} also has a key for {provider}, which takes precedence"))
     }
 
     /// The providers among these that have a key anywhere. Runs no command.
-    pub fn held<V: AsRef<str>>(&self, providers: impl IntoIterator<Item = V>) -> Vec<V> {
-        let stored = self.stored();
+    pub fn providers_with_keys<V: AsRef<str>>(&self, providers: impl IntoIterator<Item = V>) -> Vec<V> {
+        let stored = self.auth_entries();
         if self.proxy_token.is_some() {
             return providers.into_iter().collect();
         }
@@ -188,7 +188,7 @@ impl Keys {
 
     /// The source of this provider's key; `None` if it has no key. Runs no command.
     pub fn place(&self, provider: &str) -> Option<KeyPlace> {
-        self.place_among(provider, &self.stored())
+        self.place_among(provider, &self.auth_entries())
     }
 
     fn place_among(&self, provider: &str, stored: &Map<String, Value>) -> Option<KeyPlace> {
@@ -229,11 +229,11 @@ impl Keys {
 
     /// All values known to be keys, for redaction and for hiding from commands; includes the headers of
     /// `models.toml`. Runs no command; the output of one is known once it has run.
-    pub fn known_values(&self) -> Vec<Secret> {
+    pub fn secret_values(&self) -> Vec<Secret> {
         let KeyFiles { catalogue, config } = self.files();
         let names = catalogue.key_variables();
         let mut values: Vec<Secret> = names.iter().filter_map(|name| self.variable(name)).collect();
-        let stored = self.stored();
+        let stored = self.auth_entries();
         let mut specs: Vec<String> =
             stored.values().filter_map(|entry| entry.get("key")?.as_str().map(str::to_owned)).collect();
         let logins = stored.values().filter_map(LoginTokens::of_entry);
@@ -281,11 +281,11 @@ impl Keys {
 
     /// The providers that `auth.json` has keys for.
     pub fn stored_providers(&self) -> Vec<String> {
-        self.stored().keys().cloned().collect()
+        self.auth_entries().keys().cloned().collect()
     }
 
     /// The content of `auth.json`; empty if it cannot be read.
-    fn stored(&self) -> Map<String, Value> {
+    fn auth_entries(&self) -> Map<String, Value> {
         self.auth_file.read().unwrap_or_default()
     }
 
@@ -320,7 +320,7 @@ impl Keys {
             return Ok(None);
         }
         let provider = &model.provider;
-        let written = self.specs(provider, &self.stored());
+        let written = self.specs(provider, &self.auth_entries());
         if let Some(key) = self.first(&written).await? {
             return Ok(Some(key));
         }
@@ -329,7 +329,7 @@ impl Keys {
             _ if is_loopback(&model.base_url) => Ok(None),
             Some(name) => Err(Failure::new(FailureKind::Config, format!("no key for {provider}"))
                 .hint(format!("set {name}, or use /login"))),
-            None if providers::named(provider).is_some() => {
+            None if providers::find_by_id(provider).is_some() => {
                 let name = of_provider(provider).map_or(provider.as_str(), |row| row.alias);
                 Err(Failure::new(FailureKind::Config, format!("not logged in to {provider}"))
                     .hint(format!("run `tau login {name}`, or use /login")))
@@ -346,7 +346,7 @@ impl Keys {
     /// The key of a service that is not a model provider; `None` if it has none. Fails when `auth.json`
     /// cannot be read, or a command that prints the key fails.
     pub(crate) async fn of_service(&self, id: &str) -> Result<Option<Secret>, Failure> {
-        let key = self.first(&self.specs(id, &self.stored())).await?;
+        let key = self.first(&self.specs(id, &self.auth_entries())).await?;
         match &key {
             Some(key) => self.remember(key),
             None => self.readable()?,
@@ -360,7 +360,7 @@ impl Keys {
             let key = match spec {
                 KeySpec::Literal(secret) => Some(secret.clone()),
                 KeySpec::Variable(name) => self.variable(name),
-                KeySpec::Command(command) => Some(self.printed(command).await?),
+                KeySpec::Command(command) => Some(self.key_from_command(command).await?),
                 KeySpec::Login(row, tokens) => {
                     let tokens = LoginTokens::clone(tokens);
                     self.renewals.access(self.login_of(row), tokens).await?
@@ -387,7 +387,7 @@ impl Keys {
 
     /// The tokens of the login that a provider's key comes from; `None` if the key comes from elsewhere.
     fn login_in_use(&self, provider: &str) -> Option<(&'static LoginRow, Box<LoginTokens>)> {
-        let first = self.specs(provider, &self.stored()).into_iter().find(|(_, spec)| match spec {
+        let first = self.specs(provider, &self.auth_entries()).into_iter().find(|(_, spec)| match spec {
             KeySpec::Variable(name) => self.variable(name).is_some(),
             KeySpec::Literal(secret) => !secret.is_empty(),
             KeySpec::Command(_) | KeySpec::Login(..) | KeySpec::Cloud(_) => true,
@@ -411,7 +411,7 @@ impl Keys {
     }
 
     /// The output of a key command. Kept until the key is refused; a failure is not remembered.
-    async fn printed(&self, command: &str) -> Result<Secret, Failure> {
+    async fn key_from_command(&self, command: &str) -> Result<Secret, Failure> {
         let mut commands = self.commands.lock().await;
         if let Some(key) = commands.get(command) {
             return Ok(key.clone());
@@ -435,7 +435,7 @@ impl KeySource for Keys {
 
     /// A key printed by a command may have expired, so it is forgotten and the command is run again. Tokens of
     /// a login are renewed.
-    fn renewed<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
+    fn replacement_key<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
         Box::pin(async move {
             self.commands.lock().await.retain(|_, printed| printed != refused);
             if let Some(cloud) = Cloud::of(&model.provider) {
@@ -455,7 +455,7 @@ impl KeySource for Keys {
         if let Some(cloud) = Cloud::of(&model.provider) {
             return self.clouds.address(cloud, model);
         }
-        let usual = providers::named(&model.provider)?.base_url;
+        let usual = providers::find_by_id(&model.provider)?.base_url;
         // An address of the user's own comes first.
         (model.base_url == usual).then_some(())?;
         self.login_in_use(&model.provider)?.1.address

@@ -42,7 +42,7 @@ pub struct ServerModel {
 
 /// A cached list.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
+struct CachedList {
     base_url: String,
     models: Vec<ServerModel>,
 }
@@ -63,7 +63,8 @@ impl ServerLists {
     /// another address.
     pub(super) fn of(&self, endpoint: &Model) -> Vec<Model> {
         let kept = self.file(&endpoint.provider).and_then(|file| read_capped(&file, MAX_BYTES as u64).ok());
-        let kept = kept.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok()).unwrap_or_default();
+        let kept =
+            kept.and_then(|bytes| serde_json::from_slice::<CachedList>(&bytes).ok()).unwrap_or_default();
         if kept.base_url != endpoint.base_url {
             return Vec::new();
         }
@@ -73,7 +74,7 @@ impl ServerLists {
     /// Caches a server's list.
     pub fn keep(&self, endpoint: &Model, models: &[ServerModel]) -> std::io::Result<()> {
         let Some(file) = self.file(&endpoint.provider) else { return Ok(()) };
-        let kept = Kept { base_url: endpoint.base_url.clone(), models: models.to_vec() };
+        let kept = CachedList { base_url: endpoint.base_url.clone(), models: models.to_vec() };
         write_private(&file, &serde_json::to_vec(&kept)?)
     }
 
@@ -115,7 +116,7 @@ pub async fn ask(http: &Http, endpoint: &Model, key: Option<Secret>) -> Result<V
 pub fn parse(answer: &Value) -> Option<Vec<ServerModel>> {
     let list = answer.get("data").or_else(|| answer.get("models")).unwrap_or(answer).as_array()?;
     let mut seen = std::collections::HashSet::new();
-    let listed = list.iter().filter(|model| converses(model)).filter_map(listed);
+    let listed = list.iter().filter(|model| converses(model)).filter_map(parse_model);
     Some(listed.filter(|model| seen.insert(model.id.clone())).collect())
 }
 
@@ -127,7 +128,7 @@ fn converses(model: &Value) -> bool {
     }
 }
 
-fn listed(model: &Value) -> Option<ServerModel> {
+fn parse_model(model: &Value) -> Option<ServerModel> {
     let word = |fields: &[&str]| fields.iter().find_map(|field| model.get(field)?.as_str());
     let id = word(&["id", "name", "model"]).or(model.as_str())?;
     let id = id.strip_prefix("models/").unwrap_or(id);

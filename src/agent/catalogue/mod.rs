@@ -100,7 +100,7 @@ impl Catalogue {
             self.user.providers.entry(provider.to_owned()).or_default().base_url =
                 Some(url.as_str().to_owned());
         }
-        let key = providers::named(TOKEN_PROVIDER).map_or("", |provider| provider.env);
+        let key = providers::find_by_id(TOKEN_PROVIDER).map_or("", |provider| provider.env);
         let [token, of_claude] = TOKEN_VARIABLES;
         let is_meant = |name: &str| set(name).is_some() && (name == token || set(key).is_none());
         if let Some(name) = [token, of_claude].into_iter().find(|name| is_meant(name)) {
@@ -126,7 +126,7 @@ impl Catalogue {
     }
 
     /// The models that the app server serves, if known.
-    pub fn served(&self) -> &[Model] {
+    pub fn served_models(&self) -> &[Model] {
         &self.served
     }
 
@@ -150,7 +150,7 @@ impl Catalogue {
     }
 
     /// The ad-hoc provider's endpoint if no model was named with it.
-    pub fn unnamed(&self) -> Option<Model> {
+    pub fn unnamed_endpoint(&self) -> Option<Model> {
         let adhoc = self.adhoc.as_ref().filter(|adhoc| adhoc.model.is_none())?;
         self.endpoint(&adhoc.provider())
     }
@@ -167,7 +167,7 @@ impl Catalogue {
     }
 
     /// Models that only a server's list has.
-    fn listed(&self, provider: &str, known: &[Model]) -> Vec<Model> {
+    fn server_only_models(&self, provider: &str, known: &[Model]) -> Vec<Model> {
         let mut listed = self.endpoint(provider).map(|endpoint| self.lists.of(&endpoint)).unwrap_or_default();
         listed.extend(self.served.iter().filter(|model| model.provider == provider).cloned());
         let ids: std::collections::HashSet<&str> =
@@ -181,8 +181,11 @@ impl Catalogue {
     pub fn models(&self) -> &[Arc<Model>] {
         self.models.get_or_init(|| {
             let mut known = embedded::models();
-            let listed: Vec<Model> =
-                self.providers().iter().flat_map(|provider| self.listed(provider, &known)).collect();
+            let listed: Vec<Model> = self
+                .providers()
+                .iter()
+                .flat_map(|provider| self.server_only_models(provider, &known))
+                .collect();
             known.extend(listed);
             let models = user::apply(self.user.providers.iter(), known);
             models.into_iter().map(Arc::new).collect()
@@ -212,7 +215,7 @@ impl Catalogue {
         if let Some(served) = self.served.iter().find(|model| model.provider == provider) {
             return self.of_provider(provider, &served.id);
         }
-        let known = providers::named(provider).map(embedded::of_provider).unwrap_or_default();
+        let known = providers::find_by_id(provider).map(embedded::of_provider).unwrap_or_default();
         let thinks = known.iter().position(|model| model.reasoning).unwrap_or(0);
         known.get(thinks).and_then(|model| self.of_provider(provider, &model.id))
     }
@@ -234,7 +237,7 @@ impl Catalogue {
             let mut model = own.new_model(provider, &facts);
             user::tidy_address(&mut model);
             // All models of known providers are known.
-            let is_own = providers::named(provider).is_none() && !model.base_url.is_empty();
+            let is_own = providers::find_by_id(provider).is_none() && !model.base_url.is_empty();
             is_own.then(|| Arc::new(model))
         };
         self.get(provider, id).or_else(at_own_server).or_else(|| self.at_local_server(provider, id))
@@ -242,7 +245,8 @@ impl Catalogue {
 
     /// A model of a server on this machine that is known only by its default port.
     fn at_local_server(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
-        let is_taken = self.user.providers.contains_key(provider) || providers::named(provider).is_some();
+        let is_taken =
+            self.user.providers.contains_key(provider) || providers::find_by_id(provider).is_some();
         let mut servers = providers::LOCAL_SERVERS.iter().filter(|_| !is_taken && !id.is_empty());
         let (name, port) = servers.find(|(name, _)| providers::local_provider(name) == provider)?;
         let endpoint = AdHoc::local(name, *port, None).model();
@@ -256,9 +260,9 @@ impl Catalogue {
             let is_meant = |model: &&Arc<Model>| model.provider == provider && model.id == id;
             return models.iter().find(is_meant).cloned();
         }
-        let mut known = providers::named(provider).map(embedded::of_provider).unwrap_or_default();
+        let mut known = providers::find_by_id(provider).map(embedded::of_provider).unwrap_or_default();
         if !known.iter().any(|model| model.id == id) {
-            let listed = self.listed(provider, &known);
+            let listed = self.server_only_models(provider, &known);
             known.extend(listed);
         }
         let said = self.user.providers.iter().filter(|(name, _)| *name == provider);
@@ -341,7 +345,7 @@ impl Catalogue {
     }
 
     /// The models that can be used now: those whose provider has a key or needs none.
-    pub fn configured(&self, keys: &Keys) -> Vec<Arc<Model>> {
+    pub fn usable_models(&self, keys: &Keys) -> Vec<Arc<Model>> {
         let usable = self.usable(keys);
         let can_be_used = |model: &&Arc<Model>| usable.contains(&model.provider) && self.is_served(model);
         self.models().iter().filter(can_be_used).cloned().collect()
@@ -352,7 +356,7 @@ impl Catalogue {
         let mut names = self.providers();
         let serves = |name: &String| self.served.iter().any(|model| model.provider == *name);
         names.retain(|name| self.served.is_empty() || serves(name));
-        let held = keys.held(&names);
+        let held = keys.providers_with_keys(&names);
         names.iter().filter(|name| self.is_keyless(name) || held.contains(name)).cloned().collect()
     }
 
@@ -369,7 +373,8 @@ impl Catalogue {
     /// The environment variable of a provider's key.
     pub fn key_variable(&self, provider: &str) -> Option<String> {
         let own = self.user.providers.get(provider).and_then(|provider| provider.env.clone());
-        let known = || providers::named(provider).map(|provider| provider.env).filter(|env| !env.is_empty());
+        let known =
+            || providers::find_by_id(provider).map(|provider| provider.env).filter(|env| !env.is_empty());
         own.or_else(|| known().or_else(|| search_services::service(provider)?.env).map(str::to_owned))
     }
 
@@ -394,7 +399,7 @@ impl Catalogue {
     }
 
     /// The requirement of this provider's models: a variable, or the name of something else.
-    pub fn key_needed(&self, provider: &str) -> Option<String> {
+    pub fn key_requirement(&self, provider: &str) -> Option<String> {
         let login = || login::of_provider(provider).map(|_| "a login".to_owned());
         let cloud = || Cloud::of(provider).map(|cloud| cloud.place().to_owned());
         self.key_variable(provider).or_else(login).or_else(cloud)

@@ -35,7 +35,7 @@ pub fn local_address(port: u16) -> String {
     format!("http://127.0.0.1:{port}/v1")
 }
 
-const fn known(
+const fn provider(
     id: &'static str,
     name: &'static str,
     env: &'static str,
@@ -92,135 +92,159 @@ fn extras(id: &str) -> Extras {
 
 /// The providers; makers of models come before hosts, because a model id that several have means the first.
 pub const PROVIDERS: [KnownProvider; 30] = [
-    known("anthropic", "Anthropic", "ANTHROPIC_API_KEY", Api::AnthropicMessages, "https://api.anthropic.com"),
-    known("openai", "OpenAI", "OPENAI_API_KEY", Api::OpenaiResponses, "https://api.openai.com/v1"),
-    known(
+    provider(
+        "anthropic",
+        "Anthropic",
+        "ANTHROPIC_API_KEY",
+        Api::AnthropicMessages,
+        "https://api.anthropic.com",
+    ),
+    provider("openai", "OpenAI", "OPENAI_API_KEY", Api::OpenaiResponses, "https://api.openai.com/v1"),
+    provider(
         "google",
         "Google Gemini",
         "GEMINI_API_KEY",
         Api::GoogleGenerativeAi,
         "https://generativelanguage.googleapis.com/v1beta",
     ),
-    known(
+    provider(
         "openrouter",
         "OpenRouter",
         "OPENROUTER_API_KEY",
         Api::OpenaiCompletions,
         "https://openrouter.ai/api/v1",
     ),
-    known("groq", "Groq", "GROQ_API_KEY", Api::OpenaiCompletions, "https://api.groq.com/openai/v1"),
-    known("cerebras", "Cerebras", "CEREBRAS_API_KEY", Api::OpenaiCompletions, "https://api.cerebras.ai/v1"),
-    known("deepseek", "DeepSeek", "DEEPSEEK_API_KEY", Api::OpenaiCompletions, "https://api.deepseek.com"),
-    known("mistral", "Mistral", "MISTRAL_API_KEY", Api::OpenaiCompletions, "https://api.mistral.ai/v1"),
-    known("xai", "xAI", "XAI_API_KEY", Api::OpenaiResponses, "https://api.x.ai/v1"),
-    known(
+    provider("groq", "Groq", "GROQ_API_KEY", Api::OpenaiCompletions, "https://api.groq.com/openai/v1"),
+    provider(
+        "cerebras",
+        "Cerebras",
+        "CEREBRAS_API_KEY",
+        Api::OpenaiCompletions,
+        "https://api.cerebras.ai/v1",
+    ),
+    provider("deepseek", "DeepSeek", "DEEPSEEK_API_KEY", Api::OpenaiCompletions, "https://api.deepseek.com"),
+    provider("mistral", "Mistral", "MISTRAL_API_KEY", Api::OpenaiCompletions, "https://api.mistral.ai/v1"),
+    provider("xai", "xAI", "XAI_API_KEY", Api::OpenaiResponses, "https://api.x.ai/v1"),
+    provider(
         "together",
         "Together AI",
         "TOGETHER_API_KEY",
         Api::OpenaiCompletions,
         "https://api.together.ai/v1",
     ),
-    known(
+    provider(
         "fireworks",
         "Fireworks",
         "FIREWORKS_API_KEY",
         Api::AnthropicMessages,
         "https://api.fireworks.ai/inference",
     ),
-    known(
+    provider(
         "huggingface",
         "Hugging Face",
         "HF_TOKEN",
         Api::OpenaiCompletions,
         "https://router.huggingface.co/v1",
     ),
-    known("zai", "Z.AI", "ZAI_API_KEY", Api::OpenaiCompletions, "https://api.z.ai/api/coding/paas/v4"),
-    known(
+    provider("zai", "Z.AI", "ZAI_API_KEY", Api::OpenaiCompletions, "https://api.z.ai/api/coding/paas/v4"),
+    provider(
         "moonshotai",
         "Moonshot AI",
         "MOONSHOT_API_KEY",
         Api::OpenaiCompletions,
         "https://api.moonshot.ai/v1",
     ),
-    known(
+    provider(
         "minimax",
         "MiniMax",
         "MINIMAX_API_KEY",
         Api::AnthropicMessages,
         "https://api.minimax.io/anthropic",
     ),
-    known(
+    provider(
         "vercel-ai-gateway",
         "Vercel AI Gateway",
         "AI_GATEWAY_API_KEY",
         Api::AnthropicMessages,
         "https://ai-gateway.vercel.sh",
     ),
-    known(
+    provider(
         "nvidia",
         "NVIDIA",
         "NVIDIA_API_KEY",
         Api::OpenaiCompletions,
         "https://integrate.api.nvidia.com/v1",
     ),
-    known("baseten", "Baseten", "BASETEN_API_KEY", Api::OpenaiCompletions, "https://inference.baseten.co/v1"),
-    known(
+    provider(
+        "baseten",
+        "Baseten",
+        "BASETEN_API_KEY",
+        Api::OpenaiCompletions,
+        "https://inference.baseten.co/v1",
+    ),
+    provider(
         "opencode",
         "OpenCode Zen",
         "OPENCODE_API_KEY",
         Api::OpenaiResponses,
         "https://opencode.ai/inference/openai/v1",
     ),
-    known(
+    provider(
         "kimi-coding",
         "Kimi For Coding",
         "KIMI_API_KEY",
         Api::OpenaiCompletions,
         "https://api.kimi.com/coding/v1",
     ),
-    known("xiaomi", "Xiaomi MiMo", "XIAOMI_API_KEY", Api::OpenaiCompletions, "https://api.xiaomimimo.com/v1"),
-    known("meta", "Meta", "META_API_KEY", Api::OpenaiResponses, "https://api.meta.ai/v1"),
-    known("azure", "Azure OpenAI", "AZURE_OPENAI_API_KEY", Api::OpenaiResponses, ""),
-    known(
+    provider(
+        "xiaomi",
+        "Xiaomi MiMo",
+        "XIAOMI_API_KEY",
+        Api::OpenaiCompletions,
+        "https://api.xiaomimimo.com/v1",
+    ),
+    provider("meta", "Meta", "META_API_KEY", Api::OpenaiResponses, "https://api.meta.ai/v1"),
+    provider("azure", "Azure OpenAI", "AZURE_OPENAI_API_KEY", Api::OpenaiResponses, ""),
+    provider(
         "cloudflare-workers-ai",
         "Cloudflare Workers AI",
         "CLOUDFLARE_API_KEY",
         Api::OpenaiCompletions,
         "https://api.cloudflare.com/client/v4/accounts/{CLOUDFLARE_ACCOUNT_ID}/ai/v1",
     ),
-    known(
+    provider(
         "qwen-token-plan",
         "Qwen",
         "QWEN_TOKEN_PLAN_API_KEY",
         Api::OpenaiCompletions,
         "https://token-plan.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1",
     ),
-    known("openai-codex", "ChatGPT", "", Api::OpenaiResponses, "https://chatgpt.com/backend-api/codex"),
-    known(
+    provider("openai-codex", "ChatGPT", "", Api::OpenaiResponses, "https://chatgpt.com/backend-api/codex"),
+    provider(
         "github-copilot",
         "GitHub Copilot",
         "",
         Api::OpenaiCompletions,
         "https://api.individual.githubcopilot.com",
     ),
-    known(
+    provider(
         "amazon-bedrock",
         "Amazon Bedrock",
         "AWS_BEARER_TOKEN_BEDROCK",
         Api::AnthropicMessages,
         "https://bedrock-runtime.us-east-1.amazonaws.com",
     ),
-    known(
+    provider(
         "google-vertex",
         "Google Vertex AI",
         "",
         Api::GoogleGenerativeAi,
         "https://aiplatform.googleapis.com",
     ),
-    known("qwen-code", "Qwen Code", "", Api::OpenaiCompletions, "https://portal.qwen.ai/v1"),
+    provider("qwen-code", "Qwen Code", "", Api::OpenaiCompletions, "https://portal.qwen.ai/v1"),
 ];
 
 /// The provider with that id.
-pub fn named(id: &str) -> Option<&'static KnownProvider> {
+pub fn find_by_id(id: &str) -> Option<&'static KnownProvider> {
     PROVIDERS.iter().find(|provider| provider.id == id)
 }

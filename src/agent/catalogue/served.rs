@@ -47,7 +47,7 @@ pub async fn ask(http: &Http, base: &str, token: &Secret) -> Result<Vec<Model>, 
 }
 
 /// The last list from the server at `base`.
-pub fn kept(cache: &Path, base: &str) -> Option<Vec<Model>> {
+pub fn load_models(cache: &Path, base: &str) -> Option<Vec<Model>> {
     let bytes = read_capped(&file(cache), MAX_BYTES as u64).ok()?;
     let list: List = serde_json::from_slice(&bytes).ok()?;
     (list.base == base).then_some(list.models)

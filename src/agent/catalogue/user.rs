@@ -159,7 +159,7 @@ impl UserProvider {
     }
 
     pub(super) fn new_model(&self, provider: &str, facts: &UserModel) -> Model {
-        let known = providers::named(provider);
+        let known = providers::find_by_id(provider);
         let mut model = Model {
             id: facts.id.clone(),
             name: short_name(&facts.id).to_owned(),
@@ -280,18 +280,18 @@ impl AdHoc {
         provider.api = self.api.or(provider.api);
         let id = self.model_id();
         if !provider.models.iter().any(|model| model.id == id) {
-            let known = self.known_facts(provider.api.unwrap_or_default());
+            let known = self.known_model_facts(provider.api.unwrap_or_default());
             provider.models.push(UserModel { id, ..known.unwrap_or_default() });
         }
     }
 
     /// The facts on the model of this name at other providers: the address differs, the model is the same.
-    fn known_facts(&self, api: Api) -> Option<UserModel> {
-        if providers::named(&self.provider()).is_some() {
+    fn known_model_facts(&self, api: Api) -> Option<UserModel> {
+        if providers::find_by_id(&self.provider()).is_some() {
             // These are the model's own facts.
             return None;
         }
-        let known = self.known_model(api)?;
+        let known = self.find_known_model(api)?;
         let same_format = known.api == api;
         // The words for the levels belong to the format.
         let sent = |(level, word): (ThinkingLevel, Option<String>)| {
@@ -315,10 +315,10 @@ impl AdHoc {
     /// The known model of this name, in this format if possible. A server on this machine has other models
     /// under such names, unless its format is one for which only the makers have models, or the name is also
     /// a provider's.
-    fn known_model(&self, api: Api) -> Option<Model> {
+    fn find_known_model(&self, api: Api) -> Option<Model> {
         let id = self.model_id();
         let of_provider = id.split_once('/').and_then(|(name, id)| {
-            let provider = providers::named(name)?;
+            let provider = providers::find_by_id(name)?;
             embedded::of_provider(provider).into_iter().find(|model| plain_id(&model.id) == plain_id(id))
         });
         let anywhere = || {

@@ -98,7 +98,7 @@ impl InstructionPlaces {
 
     /// The additional instruction files for a session in `cwd` that has reached `paths`: from the folders
     /// below `cwd`, and rules for these paths.
-    pub fn reached(&self, cwd: &Path, paths: &[PathBuf]) -> InstructionFiles {
+    pub fn files_for_paths(&self, cwd: &Path, paths: &[PathBuf]) -> InstructionFiles {
         let base = self.search(cwd);
         let mut search = Search { rules: base.rules, seen: base.seen, ..Search::default() };
         let mut folders: Vec<&Path> = Vec::new();
@@ -296,14 +296,14 @@ impl Search<'_> {
     }
 
     fn finish(mut self) -> InstructionFiles {
-        self.notices.extend(left_out(&self.left_out));
+        self.notices.extend(omission_notice(&self.left_out));
         let files = self.own.into_iter().chain(self.nearest.into_iter().rev().flatten()).collect();
         InstructionFiles { files, notices: self.notices }
     }
 }
 
 /// The files that such messages have given the model.
-pub(crate) fn told(messages: &[Arc<Message>]) -> Vec<PathBuf> {
+pub(crate) fn files_in_messages(messages: &[Arc<Message>]) -> Vec<PathBuf> {
     let paths = |message: &Arc<Message>| match message.as_ref() {
         Message::Custom(note) if note.custom_type == TOLD => {
             let paths = note.details.as_ref()?.get("paths")?.as_array()?;
@@ -315,7 +315,7 @@ pub(crate) fn told(messages: &[Arc<Message>]) -> Vec<PathBuf> {
 }
 
 /// The notice about files that did not fit.
-fn left_out(files: &[PathBuf]) -> Option<String> {
+fn omission_notice(files: &[PathBuf]) -> Option<String> {
     if files.is_empty() {
         return None;
     }
@@ -355,11 +355,11 @@ pub(super) fn read(folder: &Path, path: &Path) -> io::Result<String> {
 /// Like [`read`], but for the user's own file, wherever it leads; not a pipe or a device.
 pub(super) fn read_own(path: &Path) -> io::Result<String> {
     let bytes = read_capped(path, MAX_INSTRUCTION_FILE)?;
-    Ok(cleaned(&encoding::text(&bytes)))
+    Ok(clean_text(&encoding::text(&bytes)))
 }
 
 /// The text without a byte order mark, and with U+FFFD in place of every NUL.
-pub(super) fn cleaned(text: &str) -> String {
+pub(super) fn clean_text(text: &str) -> String {
     let text = text.replace('\0', "\u{fffd}");
     text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned()
 }
@@ -400,7 +400,7 @@ mod tests {
                     std::fs::create_dir(project.join(".git")).unwrap();
                 }
                 let places = InstructionPlaces { claude: Some(claude.clone()), ..Default::default() };
-                let found = places.reached(&project.join(cwd), &[project.join(file)]);
+                let found = places.files_for_paths(&project.join(cwd), &[project.join(file)]);
                 let found = found.files.iter().any(|file| file.path == rule);
                 assert_eq!(found, applies, "{pattern} {file} from {cwd:?}, {repository}");
             }

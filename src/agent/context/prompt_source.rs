@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::instruction_files::{
-    InstructionFiles, InstructionPlaces, MAX_INSTRUCTION_FILE, cleaned, read_own,
+    InstructionFiles, InstructionPlaces, MAX_INSTRUCTION_FILE, clean_text, read_own,
 };
 use super::system_prompt::{PromptInputs, system_prompt};
 use super::workspace::Workspace;
@@ -121,7 +121,7 @@ impl PromptSource {
         let trusted = self.project.iter().find(|(path, _)| path.ends_with(name));
         if let Some((path, text)) = trusted {
             prompt.files.push(path.clone());
-            return Some(cleaned(text));
+            return Some(clean_text(text));
         }
         let path = self.config.join(name);
         match read_own(&path) {
@@ -130,12 +130,12 @@ impl PromptSource {
                 return Some(text);
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => prompt.notices.push(skipped(&path, &error)),
+            Err(error) => prompt.notices.push(skip_notice(&path, &error)),
         }
         None
     }
 }
 
-fn skipped(path: &Path, error: &std::io::Error) -> String {
+fn skip_notice(path: &Path, error: &std::io::Error) -> String {
     format!("skipped {}: {error} (the limit is {} KB)", path.display(), MAX_INSTRUCTION_FILE / 1024)
 }

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use tau_protocol::message::{AssistantMessage, BashExecution, Block};
 
-    fn said(text: &str) -> Arc<Message> {
+    fn user_message(text: &str) -> Arc<Message> {
         Arc::new(Message::User(UserMessage {
             timestamp: 1,
             ..UserMessage::new(UserContent::Text(text.into()))
@@ -91,7 +91,7 @@ mod tests {
         }))
     }
 
-    fn ran(exclude_from_context: bool) -> Arc<Message> {
+    fn bash_message(exclude_from_context: bool) -> Arc<Message> {
         let run = serde_json::json!({ "command": "ls", "excludeFromContext": exclude_from_context });
         let run: BashExecution = serde_json::from_value(run).unwrap();
         Arc::new(Message::BashExecution(run))
@@ -108,14 +108,14 @@ mod tests {
     #[test]
     fn a_request_never_ends_with_the_model() {
         check(&[], false, 0);
-        check(&[said("a")], true, 1);
-        check(&[said("a"), answer("b", StopReason::Stop)], false, 3);
-        check(&[said("a"), answer("b", StopReason::Aborted)], true, 3);
-        check(&[said("a"), answer("b", StopReason::Error)], true, 1);
-        check(&[said("a"), answer("b", StopReason::Error), answer("c", StopReason::Stop)], false, 3);
-        check(&[said("a"), answer("b", StopReason::Error), said("c")], true, 3);
-        check(&[said("a"), answer("", StopReason::Aborted)], true, 1);
-        check(&[said("a"), answer("b", StopReason::Stop), ran(false)], true, 3);
-        check(&[said("a"), answer("b", StopReason::Stop), ran(true)], false, 3);
+        check(&[user_message("a")], true, 1);
+        check(&[user_message("a"), answer("b", StopReason::Stop)], false, 3);
+        check(&[user_message("a"), answer("b", StopReason::Aborted)], true, 3);
+        check(&[user_message("a"), answer("b", StopReason::Error)], true, 1);
+        check(&[user_message("a"), answer("b", StopReason::Error), answer("c", StopReason::Stop)], false, 3);
+        check(&[user_message("a"), answer("b", StopReason::Error), user_message("c")], true, 3);
+        check(&[user_message("a"), answer("", StopReason::Aborted)], true, 1);
+        check(&[user_message("a"), answer("b", StopReason::Stop), bash_message(false)], true, 3);
+        check(&[user_message("a"), answer("b", StopReason::Stop), bash_message(true)], false, 3);
     }
 }

@@ -10,7 +10,7 @@ use crate::context::compaction::SUMMARY_SYSTEM_PROMPT;
 use crate::provider::{Failure, FailureKind, ModelRequest};
 use tau_protocol::message::{Message, ToolCall};
 use tau_tools::Content;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// The only file that the demo writes.
 pub const FILE: &str = "tau-demo.md";
@@ -64,13 +64,13 @@ enum DemoRequest {
 }
 
 /// A call since the user's last message, with its result.
-struct Done<'a> {
+struct FinishedCall<'a> {
     call: &'a ToolCall,
     text: String,
     failed: bool,
 }
 
-impl Done<'_> {
+impl FinishedCall<'_> {
     fn argument(&self, name: &str) -> &str {
         self.call.arguments.get(name).and_then(Value::as_str).unwrap_or_default()
     }
@@ -90,7 +90,7 @@ pub fn answer(request: &ModelRequest) -> ScriptedAnswer {
         };
     }
     let since = Since::new(request);
-    let parts = match requested(&since) {
+    let parts = match parse_request(&since) {
         DemoRequest::Tour => since.tour(),
         DemoRequest::Write => since.write(),
         DemoRequest::List => since.once("bash", json!({ "command": LIST }), "I'll list this directory."),
@@ -109,7 +109,7 @@ pub fn answer(request: &ModelRequest) -> ScriptedAnswer {
 }
 
 /// The request in the user's message. Verbs count only at its start, nouns anywhere.
-fn requested(since: &Since<'_>) -> DemoRequest {
+fn parse_request(since: &Since<'_>) -> DemoRequest {
     let text = since.said.trim();
     let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim().trim_matches(['`', '"', '\'']);
@@ -149,7 +149,7 @@ fn say(text: impl Into<String>) -> ScriptPart {
 /// The conversation since the user's last message.
 struct Since<'a> {
     said: String,
-    done: Vec<Done<'a>>,
+    done: Vec<FinishedCall<'a>>,
     /// Whether there was no answer before.
     first: bool,
     /// Calls in the entire conversation, for the ids of new ones.
@@ -174,7 +174,7 @@ impl<'a> Since<'a> {
         let done = after.iter().filter_map(|message| match message.as_ref() {
             Message::ToolResult(result) => {
                 let call = made.iter().find(|call| call.id == result.tool_call_id)?;
-                Some(Done { call, text: text_of(&result.content), failed: result.is_error })
+                Some(FinishedCall { call, text: text_of(&result.content), failed: result.is_error })
             }
             _ => None,
         });
@@ -202,7 +202,7 @@ impl<'a> Since<'a> {
             None => vec![say(text), self.call(tool, arguments)],
             Some(done) if done.failed => vec![say("That did not work; the panel above says why.")],
             Some(done) => {
-                let lines = counted(done.text.lines().count(), "line");
+                let lines = pluralize(done.text.lines().count(), "line");
                 vec![say(format!("That gave {lines}. I am a script, so I cannot say more about them."))]
             }
         }
@@ -282,7 +282,7 @@ impl<'a> Since<'a> {
         vec![say(format!("{text} I'll write a new file, `{FILE}`.").trim_start()), call]
     }
 
-    fn edit(&self, read: &Done<'_>) -> Vec<ScriptPart> {
+    fn edit(&self, read: &FinishedCall<'_>) -> Vec<ScriptPart> {
         let count = read.text.split_once(COUNT).and_then(|(_, rest)| {
             let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
             digits.parse::<u32>().ok()

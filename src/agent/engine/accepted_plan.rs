@@ -36,7 +36,7 @@ pub(crate) fn finish(engine: &mut Engine, numbers: &[usize]) -> Result<String, U
 /// Appends the current plan to the session.
 fn save(engine: &mut Engine) {
     let saved = engine.config.session.append_custom(ENTRY, json!(engine.plan));
-    engine.saved(saved);
+    engine.report_save(saved);
 }
 
 /// Restores the plan of the opened session, and reports it if there is one.
@@ -61,7 +61,7 @@ pub(crate) fn run_begins(engine: &mut Engine) {
 }
 
 /// Called when a run has ended: the end of a large session file, which is read first, then has the plan.
-pub(crate) fn run_ended(engine: &mut Engine) {
+pub(crate) fn on_run_end(engine: &mut Engine) {
     if engine.plan.as_ref().is_some_and(|plan| !plan.is_finished()) {
         save(engine);
     }
@@ -71,6 +71,6 @@ pub(crate) fn run_ended(engine: &mut Engine) {
 pub(crate) fn note(engine: &Engine) -> Option<Message> {
     let plan = engine.plan.as_ref().filter(|plan| !plan.is_finished())?;
     let text =
-        format!("[tau] The plan that the user has accepted, and what of it is done:\n\n{}", plan.marked());
-    Some(Message::Custom(CustomMessage::hidden(ENTRY, text, None, now())))
+        format!("[tau] The plan that the user has accepted, and what of it is done:\n\n{}", plan.checklist());
+    Some(Message::Custom(CustomMessage::new_hidden(ENTRY, text, None, now())))
 }

@@ -17,7 +17,7 @@ use tau_protocol::model::{Model, ThinkingLevel};
 
 /// Sends the first events: the session, the model, the thinking level.
 pub(crate) fn initial_state(engine: &mut Engine) {
-    session_opened(engine);
+    report_session(engine);
     match engine.config.model.clone() {
         None => restore_settings(engine),
         Some(model) => engine.emit(SettingsEvent::ModelChanged { model }),
@@ -28,7 +28,7 @@ pub(crate) fn initial_state(engine: &mut Engine) {
 
 /// Reports the session. Opening a session does not write to it: results missing after a crash are reported
 /// here, and recorded when the conversation continues.
-pub(crate) fn session_opened(engine: &mut Engine) {
+pub(crate) fn report_session(engine: &mut Engine) {
     let session = engine.config.session.info().clone();
     let mut messages = engine.config.session.context().messages;
     let missing = missing_results(engine);
@@ -65,7 +65,7 @@ pub(crate) fn context_size(engine: &mut Engine) {
 }
 
 /// Reports that a session could not be opened.
-pub(crate) fn session_refused(engine: &mut Engine, error: &SessionError) {
+pub(crate) fn report_session_refusal(engine: &mut Engine, error: &SessionError) {
     let hint = match error {
         SessionError::NotASession(_) => "choose a session from the list",
         SessionError::Io { .. } => "check that the file exists and that you may read it",
@@ -112,10 +112,10 @@ fn restore(engine: &mut Engine, model: Option<(String, String)>, level: Option<T
 /// Handles a finished read of the session's earlier part.
 pub(crate) fn history_read(engine: &mut Engine, read: HistoryRead) {
     match read {
-        HistoryRead::Survey(Ok(survey)) => surveyed(engine, survey),
+        HistoryRead::Survey(Ok(survey)) => apply_survey(engine, survey),
         HistoryRead::Survey(Err(error)) => {
-            session_usage::surveyed(engine, None);
-            history_paging::survey_failed(engine, &error);
+            session_usage::add_unread_usage(engine, None);
+            history_paging::on_survey_failure(engine, &error);
         }
         HistoryRead::Page { ticket, page } => history_paging::take(engine, ticket, page),
     }
@@ -127,17 +127,17 @@ pub(crate) fn finish_survey(engine: &mut Engine) {
     engine.history.survey = None;
     match engine.history.unsurveyed.as_ref().map(SurveyJob::read) {
         Some(Ok(survey)) => {
-            surveyed(engine, survey);
+            apply_survey(engine, survey);
             history_paging::advance(engine);
         }
-        Some(Err(_)) => session_usage::surveyed(engine, None),
+        Some(Err(_)) => session_usage::add_unread_usage(engine, None),
         None => {}
     }
 }
 
 /// Applies settings found in the surveyed part, unless later entries override them.
-fn surveyed(engine: &mut Engine, mut survey: Survey) {
-    session_usage::surveyed(engine, Some(std::mem::take(&mut survey.usage)));
+fn apply_survey(engine: &mut Engine, mut survey: Survey) {
+    session_usage::add_unread_usage(engine, Some(std::mem::take(&mut survey.usage)));
     if engine.config.session.take_survey(&survey) {
         let name = engine.config.session.info().name.clone();
         if name.is_some() {
@@ -148,7 +148,7 @@ fn surveyed(engine: &mut Engine, mut survey: Survey) {
         let (model, level) = (tree.model().filter(|_| model), tree.thinking().filter(|_| thinking));
         restore(engine, model, level);
     }
-    history_paging::surveyed(engine, survey);
+    history_paging::on_survey(engine, survey);
 }
 
 /// Switches to `model`; the thinking level moves to one that it has.

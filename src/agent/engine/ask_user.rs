@@ -30,9 +30,9 @@ pub(crate) fn take(engine: &mut Engine, request: UserRequest) {
 fn ask(engine: &mut Engine, request: UserRequest) {
     let vault = &mut engine.config.behavior.masking.vault;
     let question = match &request {
-        UserRequest::Ask { questions, .. } => {
-            Question::User { questions: questions.iter().map(|question| masked(vault, question)).collect() }
-        }
+        UserRequest::Ask { questions, .. } => Question::User {
+            questions: questions.iter().map(|question| mask_question(vault, question)).collect(),
+        },
         UserRequest::Plan { plan, .. } => {
             let text = plan.markdown();
             Question::Plan { plan: vault.mask(&text).unwrap_or(text) }
@@ -59,7 +59,7 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: QuestionAnswer) {
                     if let Some(edited) = edited.as_deref().map(WorkPlan::parse).filter(|it| *it != plan) {
                         (plan, changed) = (edited, true);
                     }
-                    let _ = reply.send(Ok(accepted(&plan, changed)));
+                    let _ = reply.send(Ok(acceptance_text(&plan, changed)));
                     accepted_plan::set(engine, Some(plan));
                 }
                 QuestionAnswer::PlanRejected { comment } => {
@@ -108,7 +108,7 @@ fn carry_out_in(engine: &mut Engine, mode: PermissionMode) -> Result<(), UserErr
 }
 
 /// The result of an accepted plan.
-fn accepted(plan: &WorkPlan, changed: bool) -> String {
+fn acceptance_text(plan: &WorkPlan, changed: bool) -> String {
     let report = match plan.steps.is_empty() {
         true => "",
         false => " Report its steps with plan_step as they are done.",
@@ -120,7 +120,7 @@ fn accepted(plan: &WorkPlan, changed: bool) -> String {
 }
 
 /// The question without its secrets: placeholders in the arguments were replaced by values.
-fn masked(vault: &mut Vault, question: &UserQuestion) -> UserQuestion {
+fn mask_question(vault: &mut Vault, question: &UserQuestion) -> UserQuestion {
     let mut mask = |text: &String| vault.mask(text).unwrap_or_else(|| text.clone());
     UserQuestion {
         question: mask(&question.question),

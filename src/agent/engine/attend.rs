@@ -95,7 +95,7 @@ fn receive_waiting(engine: &mut Engine) {
 pub(crate) async fn end_jobs(engine: &mut Engine, deadline: Instant) {
     if let Some(ending) = background_jobs::ending(engine, deadline) {
         attend(engine, ending).await;
-        background_jobs::ended(engine);
+        background_jobs::report_ended_jobs(engine);
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) async fn end_shells(engine: &mut Engine, deadline: Instant) {
     engine.shells.cancel();
     while !engine.shells.is_empty() {
         if timeout_at(deadline, serve(engine)).await.is_err() {
-            (0..engine.shells.unended()).for_each(|_| engine.undo.commands.end());
+            (0..engine.shells.unreported_count()).for_each(|_| engine.undo.commands.end());
             engine.shells = Shells::default();
         }
     }

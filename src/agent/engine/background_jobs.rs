@@ -43,7 +43,7 @@ pub(crate) fn report(engine: &mut Engine, news: JobNews) {
             tell(engine);
         }
         JobNews::Rows { ticket, rows } => {
-            let rows = masked(engine, rows);
+            let rows = mask_rows(engine, rows);
             engine.emit(TaskEvent::Answered { ticket, answer: Ok(QueryAnswer::Jobs(rows)) });
         }
         JobNews::NotStopped { id } => {
@@ -56,12 +56,12 @@ pub(crate) fn report(engine: &mut Engine, news: JobNews) {
 /// Reports all jobs.
 fn tell(engine: &mut Engine) {
     let rows = engine.jobs.jobs.rows(&engine.config.behavior.masking.finder());
-    let jobs = masked(engine, rows);
+    let jobs = mask_rows(engine, rows);
     engine.emit(ShellEvent::JobsChanged { jobs });
 }
 
 /// The rows without secrets: placeholders in commands were replaced by values.
-fn masked(engine: &mut Engine, mut rows: Vec<JobRow>) -> Vec<JobRow> {
+fn mask_rows(engine: &mut Engine, mut rows: Vec<JobRow>) -> Vec<JobRow> {
     let vault = &mut engine.config.behavior.masking.vault;
     for text in rows.iter_mut().flat_map(JobRow::texts_mut) {
         if let Some(masked) = vault.mask(text) {
@@ -75,7 +75,7 @@ fn masked(engine: &mut Engine, mut rows: Vec<JobRow>) -> Vec<JobRow> {
 pub(crate) fn query(engine: &mut Engine, ticket: u64) {
     let jobs = engine.jobs.jobs.clone();
     let secrets = engine.config.behavior.masking.finder();
-    let work = async move { Some(JobNews::Rows { ticket, rows: jobs.measured_rows(secrets).await }) };
+    let work = async move { Some(JobNews::Rows { ticket, rows: jobs.rows_with_usage(secrets).await }) };
     engine.jobs.work.push(work.boxed());
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn note(engine: &mut Engine) -> Option<Message> {
     let reports: Vec<String> = ended.iter().map(|job| format!("[tau] {}", job.report(&secrets))).collect();
     let text = reports.join("\n\n");
     let text = engine.config.behavior.masking.vault.mask(&text).unwrap_or(text);
-    Some(Message::Custom(CustomMessage::hidden(ENDED, text, None, now())))
+    Some(Message::Custom(CustomMessage::new_hidden(ENDED, text, None, now())))
 }
 
 /// Begins to end all jobs with the session; `None` if none is running.
@@ -139,7 +139,7 @@ pub(crate) fn ending(engine: &Engine, deadline: Instant) -> Option<BoxFuture<'st
 }
 
 /// Reports the jobs that were ended with the session. A model that continues it later must not count on them.
-pub(crate) fn ended(engine: &mut Engine) {
+pub(crate) fn report_ended_jobs(engine: &mut Engine) {
     tell(engine);
     if let Some(note) = note(engine) {
         engine.record(Arc::new(note));

@@ -181,8 +181,8 @@ impl Sandboxing {
     }
 
     /// The policy for a command in `cwd` that runs without approval.
-    pub(crate) fn of_unasked(&self, cwd: &Path, permissions: &Permissions) -> Arc<SandboxPolicy> {
-        self.policy.in_workspace(cwd).for_unasked(permissions.secret_places()).into()
+    pub(crate) fn unasked_command_policy(&self, cwd: &Path, permissions: &Permissions) -> Arc<SandboxPolicy> {
+        self.policy.in_workspace(cwd).for_unasked_command(permissions.secret_places()).into()
     }
 
     /// The policy for the user's own commands in `cwd`.

@@ -46,7 +46,7 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::Shell(ShellCommand::StopJob { job }) => background_jobs::stop(engine, job),
         AgentCommand::Shell(ShellCommand::KeepJobs { job, kept }) => background_jobs::keep(engine, job, kept),
         AgentCommand::Shell(ShellCommand::BashInput { id, data }) => {
-            engine.config.behavior.masking.typed(&id);
+            engine.config.behavior.masking.note_typing(&id);
             engine.shells.input(id.as_deref(), PtyInput::Typed(data.into_bytes()));
         }
         AgentCommand::Shell(ShellCommand::BashResize { id, size }) => {
@@ -76,7 +76,7 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
             }
             engine.pending.commands.push_back(command);
         }
-        AgentCommand::Task(TaskCommand::Query { query: Query::Sync, .. }) if !caught_up(engine) => {
+        AgentCommand::Task(TaskCommand::Query { query: Query::Sync, .. }) if !is_caught_up(engine) => {
             engine.pending.commands.push_back(command);
         }
         command => apply(engine, command),
@@ -153,7 +153,7 @@ fn apply_to_queues(engine: &mut Engine, command: QueueCommand) {
             engine.queues.clear(queue);
             announce::queues(engine);
         }
-        QueueCommand::ChangeQueued { message, change } => change_queued(engine, message, change),
+        QueueCommand::ChangeQueued { message, change } => change_queued_message(engine, message, change),
         QueueCommand::SetQueueMode { queue, mode } => engine.queues.set_mode(queue, mode),
         QueueCommand::SetSteerMode { mode } => engine.config.behavior.steer = mode,
         // This never waits.
@@ -234,7 +234,7 @@ fn session_changes(engine: &Engine) -> bool {
 }
 
 /// Whether every command so far has been applied or belongs to a later run.
-fn caught_up(engine: &Engine) -> bool {
+fn is_caught_up(engine: &Engine) -> bool {
     engine.pending.commands.is_empty() || engine.current.phase == Phase::Running
 }
 
@@ -266,7 +266,7 @@ fn prompt(engine: &mut Engine, message: UserMessage, streaming: Queue) {
             engine.pending.commands.push_back(AgentCommand::Run(RunCommand::SendQueued));
         }
         Phase::Idle | Phase::Settling | Phase::SwitchingSession => {
-            let message = sent(message);
+            let message = stamp_message(message);
             engine
                 .pending
                 .commands
@@ -278,7 +278,7 @@ fn prompt(engine: &mut Engine, message: UserMessage, streaming: Queue) {
 /// Adds a message to a queue.
 fn enqueue(engine: &mut Engine, message: UserMessage, queue: Queue) {
     if has_content(engine, &message) {
-        engine.queues.push(queue, sent(message));
+        engine.queues.push(queue, stamp_message(message));
         announce::queues(engine);
         if queue == Queue::Steer {
             background_jobs::move_all(engine, MoveReason::Steering);
@@ -287,13 +287,13 @@ fn enqueue(engine: &mut Engine, message: UserMessage, queue: Queue) {
 }
 
 /// Sets the current time on a message without one.
-pub(crate) fn sent(message: UserMessage) -> UserMessage {
+pub(crate) fn stamp_message(message: UserMessage) -> UserMessage {
     let timestamp = if message.timestamp == 0 { now() } else { message.timestamp };
     UserMessage { timestamp, ..message }
 }
 
 /// Changes a queued message. If it is to be sent now, the run ends and the next one starts.
-fn change_queued(engine: &mut Engine, message: QueuedMessage, change: QueueChange) {
+fn change_queued_message(engine: &mut Engine, message: QueuedMessage, change: QueueChange) {
     if let QueueChange::Replace { text, images } = &change
         && !has_content(engine, &UserMessage::with_blocks(text.clone(), images.clone()))
     {
@@ -410,7 +410,7 @@ fn abort(engine: &mut Engine) {
         });
     }
     if !messages.is_empty() {
-        kept_queue::delivered(engine);
+        kept_queue::finish_delivery(engine);
         announce::return_messages(engine, messages);
     }
 }
@@ -428,7 +428,7 @@ fn take_queue(engine: &mut Engine) {
 /// Uses `model` from the next request on, and records this in the session.
 pub(crate) fn set_model(engine: &mut Engine, model: Arc<Model>) {
     let saved = engine.config.session.set_model(&model.provider, &model.id);
-    engine.saved(saved);
+    engine.report_save(saved);
     announce::use_model(engine, model);
 }
 
@@ -436,7 +436,7 @@ pub(crate) fn set_thinking(engine: &mut Engine, level: ThinkingLevel) {
     engine.config.thinking = level;
     let level = engine.thinking();
     let saved = engine.config.session.set_thinking(level);
-    engine.saved(saved);
+    engine.report_save(saved);
     engine.emit(SettingsEvent::ThinkingLevelChanged { level });
 }
 
@@ -444,7 +444,7 @@ pub(crate) fn set_thinking(engine: &mut Engine, level: ThinkingLevel) {
 fn set_name(engine: &mut Engine, name: &str) {
     let one_line: Vec<&str> = name.split_whitespace().collect();
     let saved = engine.config.session.set_name(&one_line.join(" "));
-    engine.saved(saved);
+    engine.report_save(saved);
     let name = engine.config.session.info().name.clone();
     engine.emit(SessionEvent::SessionInfoChanged { name });
 }
@@ -459,7 +459,7 @@ fn set_label(engine: &mut Engine, entry_id: &str, label: Option<String>) {
     let label = one_line.filter(|label| !label.is_empty());
     let body = Body::Label { target_id: entry_id.to_owned(), label };
     let saved = engine.config.session.append_aside(body);
-    engine.saved(saved);
+    engine.report_save(saved);
 }
 
 /// Reports an event of an MCP server. Its tools are offered from the next turn on.
@@ -522,12 +522,12 @@ pub(crate) fn shell_event(engine: &mut Engine, event: UserCommandEvent) {
         }
         UserCommandEvent::Ended { id, mut message } => {
             engine.undo.commands.end();
-            let delta = engine.config.behavior.masking.command_ended(&id, &mut message);
+            let delta = engine.config.behavior.masking.finish_command(&id, &mut message);
             if !delta.is_empty() {
                 engine.emit(ShellEvent::BashExecutionUpdate { id: id.clone(), delta });
             }
             // The run that waits for it records a check of the goal.
-            if !engine.goal.ended(id.as_deref(), &message) {
+            if !engine.goal.complete_check(id.as_deref(), &message) {
                 append(engine, Arc::new(Message::BashExecution(message.clone())));
             }
             engine.emit(ShellEvent::BashEnd { id, message });

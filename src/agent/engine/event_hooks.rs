@@ -95,24 +95,24 @@ pub(crate) async fn admit(
 }
 
 /// Runs the start hooks for the session that is open from the start.
-pub(crate) async fn agent_started(engine: &mut Engine) {
+pub(crate) async fn on_agent_start(engine: &mut Engine) {
     // A helper is part of a session of the user.
     // To know whether it is empty, part of its file must be read.
     if engine.config.helper.is_none() && runner(engine, &[HookEvent::SessionStart]).is_some() {
         let is_empty = engine.config.session.context().messages.is_empty();
-        session_started(engine, if is_empty { "startup" } else { "resume" }).await;
+        on_session_start(engine, if is_empty { "startup" } else { "resume" }).await;
     }
 }
 
 /// Runs the hooks at the start of a session. Their text is sent with its first prompt.
-pub(crate) async fn session_started(engine: &mut Engine, source: &str) {
+pub(crate) async fn on_session_start(engine: &mut Engine, source: &str) {
     let fields = json!({ "source": source });
     let outcome = run(engine, HookEvent::SessionStart, &[source], fields).await.unwrap_or_default();
     engine.pending.hook_context.extend(outcome.context);
 }
 
 /// Runs the hooks at the end of a session, for `reason`, at most until `deadline`.
-pub(crate) async fn session_ended(
+pub(crate) async fn on_session_end(
     engine: &mut Engine,
     ending: Option<HookRunner>,
     reason: &str,
@@ -157,7 +157,7 @@ pub(crate) async fn before_end(engine: &mut Engine, again: bool) -> Option<Messa
 
 /// A hook's text for the model, as a message.
 fn context(text: String) -> Message {
-    Message::Custom(CustomMessage::hidden(
+    Message::Custom(CustomMessage::new_hidden(
         CONTEXT,
         format!("[tau] A hook of the user adds: {text}"),
         None,

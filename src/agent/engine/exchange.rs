@@ -11,13 +11,13 @@ use super::attend::attend_unless_stopped;
 use super::hooks::Hooks;
 use super::state::Engine;
 use crate::engine::base::fitted_pictures::{UnseenPictures, count_pictures, has_pictures};
-use crate::engine::base::panics::{guarded, guarded_stream};
+use crate::engine::base::panics::{catch_panic, catch_stream_panic};
 use crate::provider::assemble::Assembler;
 use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::Message;
 use tau_protocol::model::Model;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// The maximum number of stream events taken at once, if they have already arrived.
 const CHUNK: usize = 128;
@@ -75,7 +75,7 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
         (messages, None) => messages,
         (messages, Some(hooks)) => {
             // The hooks replace them with notes.
-            tell_unseen(exchange.engine(), &model, &messages);
+            report_unseen_pictures(exchange.engine(), &model, &messages);
             let hooked = hooks.apply(messages, exchange.model());
             match attend_unless_stopped(exchange.engine(), hooked).await? {
                 Ok(messages) => messages,
@@ -88,7 +88,7 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
         let fitted = spawn_blocking(move || pictures.fit(messages));
         match attend_unless_stopped(exchange.engine(), fitted).await? {
             Ok(messages) => messages,
-            Err(error) => return Some(Err(crashed("pictures", &error.to_string()))),
+            Err(error) => return Some(Err(crash_failure("pictures", &error.to_string()))),
         }
     } else {
         messages
@@ -96,11 +96,11 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
     let request = ModelRequest { key, ..exchange.request(messages) };
     let transport = exchange.engine().config.transport.clone();
     let cancel = exchange.engine().current.stop.child_token();
-    let stream = match guarded(async { transport.stream(request, cancel) }).await {
+    let stream = match catch_panic(async { transport.stream(request, cancel) }).await {
         Ok(stream) => stream,
-        Err(panic) => return Some(Err(crashed(E::ANSWER, &panic))),
+        Err(panic) => return Some(Err(crash_failure(E::ANSWER, &panic))),
     };
-    let mut events = guarded_stream(stream).ready_chunks(CHUNK);
+    let mut events = catch_stream_panic(stream).ready_chunks(CHUNK);
     loop {
         let Some(chunk) = attend_unless_stopped(exchange.engine(), events.next()).await? else {
             let text = format!("the stream ended before the {} was complete", E::ANSWER);
@@ -109,7 +109,7 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
         for event in chunk {
             let event = match event {
                 Ok(event) => event,
-                Err(panic) => return Some(Err(crashed(E::ANSWER, &panic))),
+                Err(panic) => return Some(Err(crash_failure(E::ANSWER, &panic))),
             };
             let end = match &event {
                 StreamEvent::Stop(_) => Some(Ok(())),
@@ -126,14 +126,14 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
 
 /// Tells the user that pictures are left out, because the model is not known to take them: those that it was
 /// not told of before, and all of them after a change of the model.
-fn tell_unseen(engine: &mut Engine, model: &Model, messages: &[Arc<Message>]) {
+fn report_unseen_pictures(engine: &mut Engine, model: &Model, messages: &[Arc<Message>]) {
     let count = if model.sees() { 0 } else { count_pictures(messages) };
     let told = std::mem::take(&mut engine.conversation.unseen_pictures);
     let known = if told.model == model.reference() { told.count } else { 0 };
     if count > known {
         let text = format!(
             "{} not sent: {} is not known to take pictures",
-            counted(count - known, "picture"),
+            pluralize(count - known, "picture"),
             model.id
         );
         engine.notice(NoticeLevel::Warning, text, Some(&model.picture_advice()));
@@ -150,7 +150,7 @@ fn check_not_empty(answer: &Assembler) -> Result<(), Failure> {
     Ok(())
 }
 
-fn crashed(answer: &str, panic: &str) -> Failure {
+fn crash_failure(answer: &str, panic: &str) -> Failure {
     let text = format!("tau crashed while reading the {answer}: {panic}");
     Failure::new(FailureKind::Config, text).hint("this is a bug in tau; please report it")
 }

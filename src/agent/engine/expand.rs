@@ -15,8 +15,8 @@ use super::attend::{attend, attend_unless_stopped};
 use super::state::Engine;
 use super::{announce, grants};
 use crate::engine::calls::tool_calls;
-use crate::extensions::prompt::{self, Meant};
-use crate::extensions::registry::Loaded;
+use crate::extensions::prompt::{self, CommandTarget};
+use crate::extensions::registry::LoadedExtensions;
 use crate::extensions::templates::Template;
 use crate::extensions::templates::arguments::Arguments;
 use crate::extensions::templates::parts::{Part, parts};
@@ -40,7 +40,7 @@ pub(crate) async fn all(engine: &mut Engine, messages: Vec<UserMessage>) -> Vec<
     let mut expanded = Vec::with_capacity(messages.len());
     let mut waiting: VecDeque<UserMessage> = messages.into();
     while let Some(message) = waiting.pop_front() {
-        match attached(engine, &message).await {
+        match expand_with_resources(engine, &message).await {
             Ok(None) => expanded.push(message),
             Ok(Some(found)) => expanded.push(with(message, found)),
             Err(why) => {
@@ -52,13 +52,13 @@ pub(crate) async fn all(engine: &mut Engine, messages: Vec<UserMessage>) -> Vec<
 }
 
 /// The expansion of a message.
-struct Expanded {
+struct Expansion {
     text: String,
     pictures: Vec<Block>,
 }
 
-fn with(message: UserMessage, found: Expanded) -> UserMessage {
-    let Expanded { text, pictures } = found;
+fn with(message: UserMessage, found: Expansion) -> UserMessage {
+    let Expansion { text, pictures } = found;
     let content = match message.content {
         UserContent::Text(_) if pictures.is_empty() => UserContent::Text(text),
         content => {
@@ -70,14 +70,17 @@ fn with(message: UserMessage, found: Expanded) -> UserMessage {
 }
 
 /// The expanded message, with the resources of MCP servers that it names.
-async fn attached(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expanded>, UserError> {
+async fn expand_with_resources(
+    engine: &mut Engine,
+    message: &UserMessage,
+) -> Result<Option<Expansion>, UserError> {
     let typed = match &message.content {
         UserContent::Text(text) => text.clone(),
         // The other blocks are attachments.
         UserContent::Blocks(blocks) => blocks.iter().find_map(Block::as_text).unwrap_or_default().to_owned(),
     };
     let context = tool_calls::context(engine, ToolProgress::none());
-    let (resources, unknown) = engine.mcp.mentioned(&typed, context.limits, &*context.files);
+    let (resources, unknown) = engine.mcp.mentioned_resources(&typed, context.limits, &*context.files);
     let mut found = Box::pin(one(engine, message)).await?;
     for written in unknown {
         let text = format!("{written} is not a resource of that MCP server; it is sent as text");
@@ -87,8 +90,8 @@ async fn attached(engine: &mut Engine, message: &UserMessage) -> Result<Option<E
         let answered = attend_unless_stopped(engine, resource).await;
         let mut output = answered.unwrap_or_else(|| Err("aborted".into()))?;
         engine.config.behavior.masking.answer(&mut output);
-        let Expanded { text, pictures } = expanded(output);
-        let plain = || Expanded { text: message.content.text(), pictures: Vec::new() };
+        let Expansion { text, pictures } = to_expansion(output);
+        let plain = || Expansion { text: message.content.text(), pictures: Vec::new() };
         let message = found.get_or_insert_with(plain);
         message.text.push_str(&format!("\n\n{text}"));
         message.pictures.extend(pictures);
@@ -97,12 +100,12 @@ async fn attached(engine: &mut Engine, message: &UserMessage) -> Result<Option<E
 }
 
 /// The expanded message; `None` if it is a plain message.
-async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expanded>, UserError> {
+async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expansion>, UserError> {
     let given = message.content.text();
-    let loaded = engine.config.behavior.extensions.loaded();
+    let loaded = engine.config.behavior.extensions.current();
     let mut text = given;
     let mut names: Vec<String> = Vec::new();
-    while let Some((meant, name, arguments)) = named(&loaded, &text) {
+    while let Some((meant, name, arguments)) = resolve_command(&loaded, &text) {
         let again = names.contains(&name);
         names.push(name.clone());
         if again || names.len() > MAX_DEPTH {
@@ -110,19 +113,19 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expand
             return Err(format!("the prompt template /{name} includes itself: {way}").into());
         }
         text = match meant {
-            Meant::Skill(skill) => {
+            CommandTarget::Skill(skill) => {
                 let of = format!("skill {}", skill.name);
                 grants::allow(engine, &skill.allowed_tools, skill.source, &of, Some(&skill.path));
                 blocking(engine, move || skill.read(&arguments)).await?
             }
-            Meant::Template(template) => expand(engine, &loaded, &template, &arguments).await?,
+            CommandTarget::Template(template) => expand(engine, &loaded, &template, &arguments).await?,
         };
     }
     if let Some(found) = Box::pin(of_server(engine, &text)).await? {
         return Ok(Some(found));
     }
     let Some(name) = names.first() else { return Ok(None) };
-    let found = || Expanded { text: text.clone(), pictures: Vec::new() };
+    let found = || Expansion { text: text.clone(), pictures: Vec::new() };
     match with(message.clone(), found()).is_blank() {
         true => Err(format!("the prompt template /{name} is empty").into()),
         false => Ok(Some(found())),
@@ -131,18 +134,18 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expand
 
 /// The expansion of a text that begins with a prompt of an MCP server. The server's answer is not expanded
 /// further.
-async fn of_server(engine: &mut Engine, text: &str) -> Result<Option<Expanded>, UserError> {
+async fn of_server(engine: &mut Engine, text: &str) -> Result<Option<Expansion>, UserError> {
     let Some((name, arguments)) = prompt::command(text) else { return Ok(None) };
     let limits = tool_calls::context(engine, ToolProgress::none()).limits;
     let Some(asked) = engine.mcp.prompt(name, arguments, limits) else { return Ok(None) };
     let answered = attend_unless_stopped(engine, asked).await;
     let mut output = answered.unwrap_or_else(|| Err(format!("/{name} was aborted").into()))?;
     engine.config.behavior.masking.answer(&mut output);
-    Ok(Some(expanded(output)))
+    Ok(Some(to_expansion(output)))
 }
 
-fn expanded(output: ToolOutput) -> Expanded {
-    let mut found = Expanded { text: String::new(), pictures: Vec::new() };
+fn to_expansion(output: ToolOutput) -> Expansion {
+    let mut found = Expansion { text: String::new(), pictures: Vec::new() };
     for content in output.content {
         match content {
             Content::Text { text } if found.text.is_empty() => found.text = text,
@@ -154,9 +157,9 @@ fn expanded(output: ToolOutput) -> Expanded {
 }
 
 /// The template, skill or prompt that a text begins with, its name and its arguments.
-fn named(loaded: &Loaded, text: &str) -> Option<(Meant, String, String)> {
+fn resolve_command(loaded: &LoadedExtensions, text: &str) -> Option<(CommandTarget, String, String)> {
     let (name, arguments) = prompt::command(text)?;
-    Some((loaded.meant(name)?, name.to_owned(), arguments.to_owned()))
+    Some((loaded.command_target(name)?, name.to_owned(), arguments.to_owned()))
 }
 
 async fn blocking(
@@ -170,7 +173,7 @@ async fn blocking(
 /// The text of a template with its arguments, the output of its commands, and its files at the end.
 async fn expand(
     engine: &mut Engine,
-    loaded: &Arc<Loaded>,
+    loaded: &Arc<LoadedExtensions>,
     template: &Template,
     arguments: &str,
 ) -> Result<String, UserError> {
@@ -220,7 +223,7 @@ async fn expand(
 }
 
 /// Whether a path leads to the file of the template.
-fn is_template(loaded: &Loaded, template: &Template, path: &std::path::Path) -> bool {
+fn is_template(loaded: &LoadedExtensions, template: &Template, path: &std::path::Path) -> bool {
     let own = loaded.templates.iter().find(|known| known.name == template.name);
     let own = own.and_then(|own| own.path.as_ref()).and_then(|own| own.canonicalize().ok());
     own.is_some() && own == path.canonicalize().ok()

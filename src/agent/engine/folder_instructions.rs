@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 
 use super::attend::attend_unless_stopped;
 use super::state::Engine;
-use crate::context::instruction_files::{InstructionFiles, TOLD, told};
+use crate::context::instruction_files::{InstructionFiles, TOLD, files_in_messages};
 use crate::context::system_prompt;
 use crate::engine::base::clock::now;
 use tau_protocol::event::NoticeLevel;
@@ -21,7 +21,7 @@ use tau_tools::paths;
 const MAX_WORDS: usize = 64;
 
 /// Adds the paths that a finished call has touched.
-pub(crate) fn reached_by(engine: &mut Engine, call: &ToolCall) {
+pub(crate) fn add_touched_paths(engine: &mut Engine, call: &ToolCall) {
     if engine.config.behavior.instructions.is_none() {
         return;
     }
@@ -30,7 +30,7 @@ pub(crate) fn reached_by(engine: &mut Engine, call: &ToolCall) {
         return;
     };
     let cwd = engine.cwd().to_owned();
-    let named = access.commands.iter().flat_map(|command| named_in(command, &cwd));
+    let named = access.commands.iter().flat_map(|command| paths_in_command(command, &cwd));
     let reached: Vec<PathBuf> = access.reads.iter().chain(&access.writes).cloned().chain(named).collect();
     let real_cwd = paths::identity(&cwd);
     for path in reached {
@@ -45,7 +45,7 @@ pub(crate) fn reached_by(engine: &mut Engine, call: &ToolCall) {
 }
 
 /// The paths below `cwd` that a command names and that exist.
-fn named_in(command: &str, cwd: &Path) -> Vec<PathBuf> {
+fn paths_in_command(command: &str, cwd: &Path) -> Vec<PathBuf> {
     let ends = |c: char| c.is_whitespace() || "\"'`;&|<>()=:".contains(c);
     let words = command.split(ends).filter(|word| !word.is_empty() && !word.starts_with('-'));
     words.take(MAX_WORDS).map(|word| paths::resolve(cwd, word)).filter(|path| path.exists()).collect()
@@ -57,7 +57,7 @@ pub(crate) async fn before_answer(engine: &mut Engine) -> Option<Message> {
     let reached = engine.conversation.reached.take_new();
     let places = engine.config.behavior.instructions.clone().filter(|_| !reached.is_empty())?;
     let cwd = engine.cwd().to_owned();
-    let find = spawn_blocking(move || places.reached(&cwd, &reached));
+    let find = spawn_blocking(move || places.files_for_paths(&cwd, &reached));
     let InstructionFiles { mut files, notices } = attend_unless_stopped(engine, find).await?.ok()?;
     for notice in notices {
         if !engine.conversation.reached.is_news(&notice) {
@@ -65,7 +65,7 @@ pub(crate) async fn before_answer(engine: &mut Engine) -> Option<Message> {
         }
         engine.notice(NoticeLevel::Warning, notice, None);
     }
-    let told = told(&engine.config.session.context().messages);
+    let told = files_in_messages(&engine.config.session.context().messages);
     files.retain(|file| !told.contains(&file.path));
     if files.is_empty() {
         return None;
@@ -74,7 +74,7 @@ pub(crate) async fn before_answer(engine: &mut Engine) -> Option<Message> {
     engine.notice(NoticeLevel::Info, format!("instructions: {}", paths.join(", ")), None);
     let text = "[tau] Instructions for the files that you are working on now. They hold in the folder of their file, \
         and come before those of the folders above it.\n";
-    Some(Message::Custom(CustomMessage::hidden(
+    Some(Message::Custom(CustomMessage::new_hidden(
         TOLD,
         format!("{text}{}", system_prompt::file_texts(&files).trim_end()),
         Some(json!({ "paths": paths })),

@@ -20,7 +20,7 @@ pub(crate) fn set(engine: &mut Engine, order: Option<GoalOrder>) {
     let Some(GoalOrder { command, limits }) = order.filter(|order| !order.command.trim().is_empty()) else {
         if engine.goal.goal.take().is_some() {
             engine.goal.stop_check();
-            changed(engine);
+            save_and_report(engine);
         }
         return;
     };
@@ -40,7 +40,7 @@ pub(crate) fn set(engine: &mut Engine, order: Option<GoalOrder>) {
         }
     });
     engine.goal.idle = 0;
-    changed(engine);
+    save_and_report(engine);
 }
 
 /// Continues a goal that is not active. One whose limits were reached gets as much again.
@@ -54,19 +54,19 @@ pub(crate) fn resume(engine: &mut Engine) {
         (goal.rounds, goal.dollars, goal.milliseconds) = (0, 0.0, 0);
     }
     goal.state = GoalState::Active;
-    changed(engine);
+    save_and_report(engine);
 }
 
 /// Saves the goal in the session, and reports it.
-pub(crate) fn changed(engine: &mut Engine) {
-    let goal = shown(engine);
+pub(crate) fn save_and_report(engine: &mut Engine) {
+    let goal = masked_goal(engine);
     let saved = engine.config.session.append_custom_later(ENTRY, json!(goal));
-    engine.saved(saved);
+    engine.report_save(saved);
     engine.emit(SessionEvent::GoalChanged { goal });
 }
 
 /// The goal, with masked secrets.
-fn shown(engine: &mut Engine) -> Option<Goal> {
+fn masked_goal(engine: &mut Engine) -> Option<Goal> {
     let mut goal = engine.goal.goal.clone()?;
     engine.config.behavior.masking.text(&mut goal.command);
     Some(goal)
@@ -76,7 +76,7 @@ fn shown(engine: &mut Engine) -> Option<Goal> {
 pub(crate) fn restore(engine: &mut Engine) {
     engine.goal.is_told = false;
     engine.goal.goal = in_session(&engine.config.session.tree().branch());
-    let Some(goal) = shown(engine) else { return };
+    let Some(goal) = masked_goal(engine) else { return };
     if goal.state == GoalState::Paused {
         let text = format!("the goal of this session is paused after {}: {}", rounds(&goal), goal.command);
         engine.notice(NoticeLevel::Info, text, Some("/goal resume continues, /goal off ends it"));
@@ -107,7 +107,7 @@ fn in_session(branch: &[&Entry]) -> Option<Goal> {
 
 /// The number of rounds in words.
 pub(crate) fn rounds(goal: &Goal) -> String {
-    tau_tools::counted::counted(u64::from(goal.rounds), "round")
+    tau_tools::counted::pluralize(u64::from(goal.rounds), "round")
 }
 
 /// Counts what the run has spent so far.
@@ -128,11 +128,11 @@ pub(crate) fn begin_round(engine: &mut Engine) {
     if let Some(goal) = &mut engine.goal.goal {
         goal.rounds = goal.rounds.saturating_add(1);
     }
-    changed(engine);
+    save_and_report(engine);
 }
 
 /// The limit of the goal that forbids another request, if one is reached.
-pub(crate) fn exceeded(engine: &Engine) -> Option<RunEnd> {
+pub(crate) fn reached_limit(engine: &Engine) -> Option<RunEnd> {
     let most = engine.goal.active()?.limits.dollars?;
     (engine.goal.cost(engine.meters.used.usage().cost.total) >= most).then_some(RunEnd::Dollars)
 }
@@ -143,11 +143,11 @@ pub(crate) fn end(engine: &mut Engine, state: GoalState) {
     if let Some(goal) = &mut engine.goal.goal {
         goal.state = state;
     }
-    changed(engine);
+    save_and_report(engine);
 }
 
 /// Called when a run has ended, for this reason if one stopped it.
-pub(crate) fn run_ended(engine: &mut Engine, reason: Option<RunEnd>) {
+pub(crate) fn on_run_end(engine: &mut Engine, reason: Option<RunEnd>) {
     if let Some(goal) = engine.goal.active() {
         let text = format!("the goal is paused after {}", rounds(goal));
         let state = match reason {
@@ -162,7 +162,7 @@ pub(crate) fn run_ended(engine: &mut Engine, reason: Option<RunEnd>) {
             engine.notice(NoticeLevel::Info, text, Some("/goal resume continues, /goal off ends it"));
         }
     }
-    engine.goal.run_ended();
+    engine.goal.on_run_end();
 }
 
 /// The message that tells the model of a new goal.
@@ -182,7 +182,7 @@ pub(crate) fn note(engine: &mut Engine) -> Option<Message> {
 /// A message of tau for the model, on the round that begins with it.
 pub(crate) fn message(engine: &mut Engine, mut text: String, round: Option<u32>) -> Message {
     engine.config.behavior.masking.text(&mut text);
-    Message::Custom(CustomMessage::hidden(
+    Message::Custom(CustomMessage::new_hidden(
         if round.is_some() { ROUND } else { ENTRY },
         text,
         round.map(|round| json!({ "round": round })),

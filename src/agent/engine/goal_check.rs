@@ -63,7 +63,7 @@ pub(crate) async fn at_end(engine: &mut Engine, called: bool) -> Option<Message>
     let end = match () {
         () if engine.goal.idle >= MAX_IDLE => Some(RunEnd::GivenUp),
         () if most.is_some_and(|most| rounds >= most) => Some(RunEnd::Rounds),
-        () => goal::exceeded(engine),
+        () => goal::reached_limit(engine),
     };
     if end.is_some() {
         engine.meters.ended_by = end;
@@ -103,7 +103,7 @@ async fn check(engine: &mut Engine) -> Option<BashExecution> {
         output: OUTPUT,
     };
     let stop = commands::start_shell(engine, order);
-    let mut ended = engine.goal.check_began(&id, stop.clone());
+    let mut ended = engine.goal.on_check_start(&id, stop.clone());
     let first = attend::attend_unless_stopped(engine, timeout(CHECK_LIMIT, &mut ended)).await;
     engine.goal.timed_out = matches!(first, Some(Err(_)));
     match first {

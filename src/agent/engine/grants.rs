@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::commands;
-use super::state::{Engine, HeldGrant, Restored};
+use super::state::{Engine, HeldGrant, ModelRestore};
 use crate::engine::gate::held_grants::{self, grant};
 use crate::extensions::allowed_tools;
 use crate::extensions::used_files::LastUse;
@@ -59,7 +59,7 @@ pub(crate) fn skill_read(engine: &mut Engine, call: &ToolCall) {
         return;
     };
     let path = paths::resolve(engine.cwd(), path);
-    let loaded = engine.config.behavior.extensions.loaded();
+    let loaded = engine.config.behavior.extensions.current();
     if let Some(skill) = loaded.skills.iter().find(|skill| skill.path == path) {
         let of = format!("skill {}", skill.name);
         allow(engine, &skill.allowed_tools, skill.source, &of, Some(&skill.path));
@@ -75,7 +75,7 @@ pub(crate) fn answer_with(
 ) {
     let before = (engine.config.model.clone(), engine.config.thinking);
     let host = engine.config.behavior.host();
-    match model.and_then(|name| Some((name, host.named_model(name)?))) {
+    match model.and_then(|name| Some((name, host.model_by_name(name)?))) {
         Some((_, Ok(model))) if engine.config.model.as_ref() != Some(&model) => {
             commands::set_model(engine, model);
         }
@@ -94,7 +94,7 @@ pub(crate) fn answer_with(
             Some(earlier) => (earlier.model, earlier.thinking),
             None => before,
         };
-        engine.current.restore = Some(Restored { model, thinking, used });
+        engine.current.restore = Some(ModelRestore { model, thinking, used });
     }
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn end(engine: &mut Engine) {
     if engine.config.behavior.permissions.end_grants() {
         engine.emit(SettingsEvent::RulesChanged);
     }
-    let Some(Restored { model, thinking, used }) = engine.current.restore.take() else { return };
+    let Some(ModelRestore { model, thinking, used }) = engine.current.restore.take() else { return };
     if engine.config.model == used.0
         && engine.config.model != model
         && let Some(model) = model

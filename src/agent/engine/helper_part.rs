@@ -23,7 +23,7 @@ const REVIEW: &str = "Look for faults in what the task names: wrong results, mis
     tests. Change nothing. Confirm each fault by reading the code or by running something. Answer with a list, the \
     worst first: path:line, what goes wrong, and when. If you find nothing, say so.";
 
-fn built_in(name: &str) -> Option<HelperKind> {
+fn built_in_kind(name: &str) -> Option<HelperKind> {
     let kind = |prompt: &str| HelperKind {
         name: name.to_owned(),
         prompt: prompt.to_owned(),
@@ -42,8 +42,8 @@ fn built_in(name: &str) -> Option<HelperKind> {
 }
 
 /// The kind with this name: built in, or one of `files`.
-pub(crate) fn named(name: &str, files: &[HelperKind]) -> Result<HelperKind, UserError> {
-    let found = built_in(name).or_else(|| files.iter().find(|kind| kind.name == name).cloned());
+pub(crate) fn find_kind(name: &str, files: &[HelperKind]) -> Result<HelperKind, UserError> {
+    let found = built_in_kind(name).or_else(|| files.iter().find(|kind| kind.name == name).cloned());
     found.ok_or_else(|| {
         let of_files = files.iter().map(|kind| kind.name.as_str());
         let names: Vec<&str> = BUILT_IN.into_iter().chain(of_files).collect();
@@ -53,8 +53,8 @@ pub(crate) fn named(name: &str, files: &[HelperKind]) -> Result<HelperKind, User
 
 /// The kind with this name of a helper whose session is opened again, and whether it is still known. One that is not
 /// only reads.
-pub(crate) fn known(name: &str, files: &[HelperKind]) -> (HelperKind, bool) {
-    match named(name, files) {
+pub(crate) fn reopened_kind(name: &str, files: &[HelperKind]) -> (HelperKind, bool) {
+    match find_kind(name, files) {
         Ok(kind) => (kind, true),
         Err(_) => {
             let tools = SEARCHING.into_iter().chain(["read"]).map(str::to_owned).collect();

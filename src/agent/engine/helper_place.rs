@@ -120,7 +120,7 @@ impl HelperPlace {
     }
 
     /// The last report of the helper of a call, which is stopped.
-    pub(crate) fn stopped(&self, call: &str) -> Option<Details> {
+    pub(crate) fn stopped_report(&self, call: &str) -> Option<Details> {
         let helper = self.running.iter().find(|helper| helper.call == call)?;
         let report = HelperReport { state: HelperState::Stopped, ..helper.report.clone() };
         Some(Details::Helper(Box::new(report)))

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::context::request;
-use crate::engine::base::panics::guarded;
+use crate::engine::base::panics::catch_panic;
 use crate::provider::{Failure, FailureKind};
 use tau_protocol::message::Message;
 use tau_protocol::model::Model;
@@ -78,7 +78,7 @@ impl Hooks {
         messages: Vec<Arc<Message>>,
         model: Arc<Model>,
     ) -> Result<Vec<Arc<Message>>, Failure> {
-        let applied = guarded(async {
+        let applied = catch_panic(async {
             let messages = match &self.transform {
                 Some(transform) => transform(messages, Arc::clone(&model)).await,
                 None => messages,

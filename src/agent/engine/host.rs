@@ -24,7 +24,7 @@ pub trait Host: Debug + Send + Sync {
 
     /// The model with any name that users give it. The error says why there is no such model, or what it
     /// needs. Without an answer the current model answers.
-    fn named_model(&self, _name: &str) -> Option<Result<Arc<Model>, UserError>> {
+    fn model_by_name(&self, _name: &str) -> Option<Result<Arc<Model>, UserError>> {
         None
     }
 

@@ -13,13 +13,13 @@ const ENTRY: &str = "tau.queue";
 
 /// Saves the queued messages in the session.
 pub(crate) fn save(engine: &mut Engine) {
-    let Some(KeptQueues { steering, follow_up }) = engine.queues.kept() else { return };
+    let Some(KeptQueues { steering, follow_up }) = engine.queues.messages_to_keep() else { return };
     // Copies of the session do not have the messages to send, too.
     let data = json!({
         "session": engine.config.session.info().id, "steering": steering, "followUp": follow_up,
     });
     let saved = engine.config.session.append_custom_aside(ENTRY, data);
-    engine.saved(saved);
+    engine.report_save(saved);
 }
 
 /// Saves the prompts that were accepted and are not in the session yet: what comes before may take long, as a compaction
@@ -35,19 +35,19 @@ pub(crate) fn save_prompts(engine: &mut Engine) {
     if engine.queues.has_new() {
         save(engine);
         let made = engine.config.session.make_file();
-        engine.saved(made);
+        engine.report_save(made);
     }
 }
 
 /// Notes that the messages that were delivered are in the session, or were refused.
-pub(crate) fn delivered(engine: &mut Engine) {
-    if engine.queues.have_arrived() {
+pub(crate) fn finish_delivery(engine: &mut Engine) {
+    if engine.queues.finish_delivery() {
         save(engine);
     }
 }
 
 /// Called when a run has ended: the end of a large session file, which is read first, then has what is queued.
-pub(crate) fn run_ended(engine: &mut Engine) {
+pub(crate) fn on_run_end(engine: &mut Engine) {
     if !engine.queues.is_empty() {
         save(engine);
     }

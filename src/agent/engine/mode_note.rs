@@ -38,5 +38,10 @@ pub(crate) fn before_answer(engine: &Engine) -> Option<Message> {
         true => PLAN,
         false => NO_PLAN,
     };
-    Some(Message::Custom(CustomMessage::hidden(NOTE, text.to_owned(), Some(json!({ "plan": plan })), now())))
+    Some(Message::Custom(CustomMessage::new_hidden(
+        NOTE,
+        text.to_owned(),
+        Some(json!({ "plan": plan })),
+        now(),
+    )))
 }

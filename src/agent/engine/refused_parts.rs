@@ -199,7 +199,7 @@ impl RefusedParts {
     /// The message that leaves them out of everything before it.
     pub(crate) fn note(&self) -> Message {
         let text = format!("[tau] The provider refused {} of the conversation up to here.", self.names());
-        Message::Custom(CustomMessage::hidden(
+        Message::Custom(CustomMessage::new_hidden(
             NOTE,
             format!("{text} They are left out."),
             Some(json!(self)),
@@ -211,7 +211,7 @@ impl RefusedParts {
         self.provider == model.provider && self.model == model.id
     }
 
-    fn noted_in(message: &Message) -> Option<Self> {
+    fn from_note(message: &Message) -> Option<Self> {
         let Message::Custom(note) = message else { return None };
         let details = note.details.as_ref().filter(|_| note.custom_type == NOTE)?;
         Self::deserialize(details).ok()
@@ -219,13 +219,13 @@ impl RefusedParts {
 }
 
 /// The conversation without the parts that this model has refused, and without `more` anywhere.
-pub(crate) fn left_out(
+pub(crate) fn messages_for_model(
     messages: &[Arc<Message>],
     model: &Model,
     more: Option<&RefusedParts>,
 ) -> Vec<Arc<Message>> {
     let messages = without(messages, model).0;
-    more.map_or_else(|| messages.clone(), |more| stripped(&messages, &more.parts))
+    more.map_or_else(|| messages.clone(), |more| strip_parts(&messages, &more.parts))
 }
 
 /// The level at which the model can think about its request: models that think between calls need the
@@ -250,7 +250,7 @@ pub(crate) fn level(
 /// message was removed.
 fn without(messages: &[Arc<Message>], model: &Model) -> (Vec<Arc<Message>>, bool) {
     let noted =
-        |message: &Arc<Message>| RefusedParts::noted_in(message).filter(|refused| refused.concerns(model));
+        |message: &Arc<Message>| RefusedParts::from_note(message).filter(|refused| refused.concerns(model));
     if !messages.iter().any(|message| noted(message).is_some()) {
         return (messages.to_vec(), false);
     }
@@ -259,7 +259,7 @@ fn without(messages: &[Arc<Message>], model: &Model) -> (Vec<Arc<Message>>, bool
     for message in messages {
         match noted(message) {
             Some(refused) => {
-                out = stripped(&out, &refused.parts);
+                out = strip_parts(&out, &refused.parts);
                 is_bare = refused.parts.contains(&Part::Reasoning);
             }
             None => is_bare &= !matches!(message.as_ref(), Message::Assistant(_)),
@@ -269,7 +269,7 @@ fn without(messages: &[Arc<Message>], model: &Model) -> (Vec<Arc<Message>>, bool
     (out, is_bare)
 }
 
-fn stripped(messages: &[Arc<Message>], parts: &[Part]) -> Vec<Arc<Message>> {
+fn strip_parts(messages: &[Arc<Message>], parts: &[Part]) -> Vec<Arc<Message>> {
     let mut answers = 0_usize;
     let strip = |message: &Arc<Message>| {
         let mut message = Arc::clone(message);

@@ -25,11 +25,11 @@ pub(crate) fn keep(engine: &mut Engine, delay_ms: u64) {
     let until = now().saturating_add(i64::try_from(delay_ms).unwrap_or(i64::MAX));
     let data = json!({ "provider": provider, "until": until });
     let kept = engine.config.session.append_custom(QUOTA_ENTRY, data);
-    engine.saved(kept);
+    engine.report_save(kept);
 }
 
 /// The remaining milliseconds of a wait that an earlier run began on this branch.
-pub(crate) fn left(engine: &Engine) -> Option<u64> {
+pub(crate) fn remaining_wait(engine: &Engine) -> Option<u64> {
     if engine.config.retry_mode != RetryMode::WaitForQuota {
         return None;
     }
@@ -69,5 +69,5 @@ pub(crate) async fn wait(engine: &mut Engine, delay_ms: u64) -> WaitEnd {
 /// The retries of one request.
 pub(crate) fn retries(engine: &Engine) -> Retries {
     let max = if engine.auto_retry { engine.config.max_retries } else { 0 };
-    Retries::seeded(max, engine.config.retry_mode)
+    Retries::with_random_seed(max, engine.config.retry_mode)
 }

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::config::AgentConfig;
 use crate::engine::base::clock::now;
-use crate::engine::base::panics::guarded;
+use crate::engine::base::panics::catch_panic;
 use tau_protocol::message::BashExecution;
 use tau_tools::command_result::last_lines;
 use tau_tools::paths;
@@ -149,7 +149,7 @@ impl Shells {
     }
 
     /// The number of commands whose end was not reported.
-    pub(crate) fn unended(&self) -> usize {
+    pub(crate) fn unreported_count(&self) -> usize {
         let ended = |event: &&UserCommandEvent| matches!(event, UserCommandEvent::Ended { .. });
         self.running.len() + self.events.iter().filter(ended).count()
     }
@@ -242,10 +242,10 @@ impl Job {
             sandbox: &sandbox,
         };
         let running = process::run(place, line, &env, &scratch, cancel, &mut report, Arc::default());
-        let mut message = match guarded(running).await {
+        let mut message = match catch_panic(running).await {
             Ok(Ok(finished)) => message(finished, bound, &scratch, &secrets),
-            Ok(Err(error)) => failed(format!("cannot start {}: {error}", shell.display())),
-            Err(panic) => failed(format!("tau crashed while running this command: {panic}")),
+            Ok(Err(error)) => failed_execution(format!("cannot start {}: {error}", shell.display())),
+            Err(panic) => failed_execution(format!("tau crashed while running this command: {panic}")),
         };
         message.command = command;
         message.exclude_from_context = hidden;
@@ -271,7 +271,7 @@ fn message(
         exit_code: finished.output.exit_code.filter(|_| !finished.cancelled),
         cancelled: finished.cancelled,
         blocked: finished.output.blocked,
-        ..failed(String::new())
+        ..failed_execution(String::new())
     }
 }
 
@@ -286,6 +286,6 @@ fn keep(capture: &Capture, scratch: &Scratch) -> Option<String> {
 }
 
 /// The message of a command that could not run, with the exit code that shells use for this.
-fn failed(output: String) -> BashExecution {
+fn failed_execution(output: String) -> BashExecution {
     BashExecution { output, exit_code: Some(127), timestamp: now(), ..BashExecution::default() }
 }

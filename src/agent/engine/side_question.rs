@@ -18,7 +18,7 @@ use super::state::Engine;
 use crate::catalogue::keys::KeySource;
 use crate::engine::base::clock::now;
 use crate::engine::base::fitted_pictures::{FittedPictures, has_pictures};
-use crate::engine::base::panics::guarded;
+use crate::engine::base::panics::catch_panic;
 use crate::engine::base::side_place::{MAX_QUESTIONS, SideNews};
 use crate::provider::assemble::Assembler;
 use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Transport};
@@ -42,7 +42,7 @@ pub(crate) fn ask(engine: &mut Engine, id: String, question: &str) {
     };
     engine.load_context();
     let context = engine.config.session.context().messages;
-    let mut messages = refused_parts::left_out(&context, &model, None);
+    let mut messages = refused_parts::messages_for_model(&context, &model, None);
     messages.extend(open_calls(&messages));
     messages.push(prompt(question));
     let thinking = refused_parts::level(engine.thinking(), &context, &model, None);
@@ -67,7 +67,7 @@ pub(crate) fn report(engine: &mut Engine, news: SideNews) {
             if usage != Usage::default() {
                 engine.meters.used.spend(&usage);
                 let saved = engine.config.session.append_usage(json!(usage));
-                engine.saved(saved);
+                engine.report_save(saved);
             }
             engine.emit(TaskEvent::SideAnswerEnded { id, usage, error });
         }
@@ -135,7 +135,7 @@ impl Asking {
     async fn run(self, pieces: mpsc::UnboundedSender<SideNews>, stop: CancellationToken) -> SideNews {
         let id = self.id.clone();
         let mut assembler = Assembler::new(&self.request.model, now());
-        let work = guarded(self.stream(pieces, stop.clone(), &mut assembler));
+        let work = catch_panic(self.stream(pieces, stop.clone(), &mut assembler));
         let error = match stop.run_until_cancelled(work).await {
             None => Some(STOPPED.to_owned()),
             Some(Err(panic)) => Some(format!("tau crashed while reading the answer: {panic}")),

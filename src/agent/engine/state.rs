@@ -72,7 +72,7 @@ pub(crate) struct Current {
     /// Cancelled to end a wait before a retry.
     pub(crate) retry_wait: CancellationToken,
     /// The model and level from before a prompt template changed them for its run.
-    pub(crate) restore: Option<Restored>,
+    pub(crate) restore: Option<ModelRestore>,
     /// Grants of new or changed skills and prompt templates.
     pub(crate) held_grants: Vec<HeldGrant>,
     /// Whether the task is to end.
@@ -93,7 +93,7 @@ pub(crate) struct HeldGrant {
 }
 
 /// A model and a level, and the ones that a prompt template uses instead.
-pub(crate) struct Restored {
+pub(crate) struct ModelRestore {
     pub(crate) model: Option<Arc<Model>>,
     pub(crate) thinking: ThinkingLevel,
     pub(crate) used: (Option<Arc<Model>>, ThinkingLevel),
@@ -276,7 +276,7 @@ impl Engine {
     /// Appends a message to the session.
     pub(crate) fn record(&mut self, message: Arc<Message>) {
         let saved = self.config.session.append(message);
-        self.saved(saved);
+        self.report_save(saved);
     }
 
     /// Saves the session to disk. A failure is reported to the user.
@@ -290,12 +290,12 @@ impl Engine {
         let result = flushed.as_ref().map_err(|error| format!("{CANNOT_SAVE}: {error}").into()).copied();
         // Only this proves that nothing is left to save; an append may just have been deferred.
         self.save_failed &= flushed.is_err();
-        self.saved(flushed);
+        self.report_save(flushed);
         result
     }
 
     /// Reports a failed save, once until everything could be saved again.
-    pub(crate) fn saved(&mut self, result: Result<(), SessionError>) {
+    pub(crate) fn report_save(&mut self, result: Result<(), SessionError>) {
         for warning in self.config.session.take_warnings() {
             let hint = "check the disk, and whether another program writes to this file";
             self.notice(NoticeLevel::Warning, warning, Some(hint));
@@ -333,17 +333,17 @@ impl Engine {
     /// Reads the rest of a large session of which only the end was read.
     pub(crate) fn load_all(&mut self) {
         let loaded = self.config.session.whole().map(drop);
-        self.loaded(loaded);
+        self.report_load(loaded);
     }
 
     /// Reads the part of the session that the model's context needs.
     pub(crate) fn load_context(&mut self) {
         let loaded = self.config.session.load_context();
-        self.loaded(loaded);
+        self.report_load(loaded);
     }
 
     /// Reports if the earlier part of the session could not be read.
-    pub(crate) fn loaded(&mut self, result: Result<(), SessionError>) {
+    pub(crate) fn report_load(&mut self, result: Result<(), SessionError>) {
         if let Err(error) = result {
             let text = format!("cannot read the earlier part of the session: {error}");
             self.notice(NoticeLevel::Error, text, Some("the conversation continues without it"));

@@ -13,7 +13,7 @@ use super::state::{Engine, Phase};
 use super::{announce, commands, compact, event_hooks, kept_queue, run};
 use crate::context::request;
 use crate::engine::base::outbox::Outbox;
-use crate::engine::base::panics::guarded;
+use crate::engine::base::panics::catch_panic;
 use crate::engine::sessions::{open_session, session_commands, undo_commands};
 use tau_protocol::command::{AgentCommand, RunCommand, SessionChange, SessionCommand};
 use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
@@ -40,7 +40,7 @@ pub fn spawn(config: AgentConfig) -> AgentHandle {
     let (sender, events) = mpsc::channel(EVENTS);
     let engine = Engine::new(config, inbox, Outbox::new(sender.clone()), spawn);
     let task = tokio::spawn(async move {
-        if let Err(panic) = guarded(run_until_shutdown(engine)).await {
+        if let Err(panic) = catch_panic(run_until_shutdown(engine)).await {
             let text = format!("the agent crashed: {panic}");
             let hint = "the conversation is in the session file: restart with tau --continue";
             let notice = AgentEvent::Task(TaskEvent::Notice {
@@ -63,7 +63,7 @@ async fn run_until_shutdown(mut engine: Engine) {
     let engine = &mut engine;
     announce::initial_state(engine);
     engine.start_servers();
-    event_hooks::agent_started(engine).await;
+    event_hooks::on_agent_start(engine).await;
     while !engine.current.shutting_down {
         match engine.pending.commands.pop_front() {
             Some(command) => start(engine, command).await,
@@ -74,7 +74,7 @@ async fn run_until_shutdown(mut engine: Engine) {
         }
     }
     let ending = event_hooks::ending(engine);
-    event_hooks::session_ended(engine, ending, "exit", Instant::now() + HOOKS_END).await;
+    event_hooks::on_session_end(engine, ending, "exit", Instant::now() + HOOKS_END).await;
     let (deadline, servers_end) = (Instant::now() + TASK_END, Instant::now() + SERVERS_END);
     end_delegation(engine, deadline).await;
     end_jobs(engine, deadline).await;
@@ -99,7 +99,7 @@ async fn start(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::Run(RunCommand::PromptMessage { message, .. }) => start_run(engine, message).await,
         AgentCommand::Run(RunCommand::Continue) => continue_run(engine).await,
         AgentCommand::Run(RunCommand::SendQueued) if engine.queues.is_empty() || !has_model(engine) => {}
-        AgentCommand::Run(RunCommand::SendQueued) => run::run_queued(engine).await,
+        AgentCommand::Run(RunCommand::SendQueued) => run::run_from_queue(engine).await,
         AgentCommand::Run(RunCommand::PursueGoal) => pursue_goal(engine).await,
         AgentCommand::Run(RunCommand::Compact { instructions }) => {
             compact::manual(engine, instructions).await;
@@ -115,10 +115,10 @@ async fn start(engine: &mut Engine, command: AgentCommand) {
             if engine.config.session.info().id != before {
                 let (reason, source) = if is_new { ("clear", "clear") } else { ("other", "resume") };
                 engine.pending.hook_context.clear();
-                event_hooks::session_ended(engine, ending, reason, Instant::now() + HOOKS_END).await;
+                event_hooks::on_session_end(engine, ending, reason, Instant::now() + HOOKS_END).await;
                 // What was stopped for the change is over.
                 engine.begin();
-                event_hooks::session_started(engine, source).await;
+                event_hooks::on_session_start(engine, source).await;
             }
             announce::idle(engine);
         }
@@ -147,11 +147,11 @@ async fn start_run(engine: &mut Engine, message: UserMessage) {
     if !commands::has_content(engine, &message) {
         return;
     }
-    let message = commands::sent(message);
+    let message = commands::stamp_message(message);
     if has_model(engine) {
         run::run(engine, Some(message)).await;
     } else {
-        kept_queue::delivered(engine);
+        kept_queue::finish_delivery(engine);
         announce::return_messages(engine, vec![message]);
     }
 }

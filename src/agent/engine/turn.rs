@@ -11,7 +11,7 @@ use super::compact::CompactionEnd;
 use super::exchange::{Exchange, ExchangeEnd};
 use super::hooks::Hooks;
 use super::refused_parts::RefusedParts;
-use super::retry_wait::{WaitEnd, keep, left, retries, wait};
+use super::retry_wait::{WaitEnd, keep, remaining_wait, retries, wait};
 use super::run::log::Run;
 use super::state::Engine;
 use super::{compact, exchange, refused_parts};
@@ -52,8 +52,8 @@ pub(crate) async fn answer(run: &mut Run<'_>) -> Arc<Message> {
         let end = exchange::send(&mut Request { turn: &mut turn, attempt: &mut attempt }).await;
         let done = match end {
             ExchangeEnd::Complete => Some(turn.complete(attempt)),
-            ExchangeEnd::Stopped => Some(turn.stopped(attempt)),
-            ExchangeEnd::Failed(failure) => turn.failed(attempt, failure).await,
+            ExchangeEnd::Stopped => Some(turn.on_stop(attempt)),
+            ExchangeEnd::Failed(failure) => turn.on_failure(attempt, failure).await,
         };
         if let Some(message) = done {
             return message;
@@ -122,14 +122,15 @@ impl Exchange for Request<'_, '_, '_> {
     fn messages(&self) -> (Vec<Arc<Message>>, Option<Hooks>) {
         let config = &self.turn.run.engine.config;
         let messages = config.session.context().messages;
-        let messages = refused_parts::left_out(&messages, &self.attempt.model, self.turn.refused());
+        let messages =
+            refused_parts::messages_for_model(&messages, &self.attempt.model, self.turn.refused_parts());
         (messages, Some(config.behavior.hooks.clone()))
     }
 
     fn request(&mut self, messages: Vec<Arc<Message>>) -> ModelRequest {
         let engine = &self.turn.run.engine;
         let (context, model) = (engine.config.session.context().messages, &self.attempt.model);
-        let thinking = refused_parts::level(engine.thinking(), &context, model, self.turn.refused());
+        let thinking = refused_parts::level(engine.thinking(), &context, model, self.turn.refused_parts());
         self.turn.run.engine.request(model, messages, thinking)
     }
 
@@ -184,13 +185,13 @@ impl Turn<'_, '_> {
         attempt.begun = true;
         self.end_retry(None);
         self.run.open_turn();
-        self.note_refused();
+        self.note_refused_parts();
         let message = Arc::new(Message::Assistant(attempt.empty_message()));
         self.run.engine.emit(TurnEvent::MessageStart { message });
     }
 
     /// Once the answer has begun, records that the refused parts stay out of requests, and shows a notice.
-    fn note_refused(&mut self) {
+    fn note_refused_parts(&mut self) {
         let Some((failure, parts)) = self.refused.take() else { return };
         self.run.commit(parts.note());
         let text =
@@ -200,7 +201,7 @@ impl Turn<'_, '_> {
     }
 
     /// The parts that the request is sent without.
-    fn refused(&self) -> Option<&RefusedParts> {
+    fn refused_parts(&self) -> Option<&RefusedParts> {
         self.refused.as_ref().map(|(_, parts)| parts)
     }
 
@@ -211,7 +212,7 @@ impl Turn<'_, '_> {
             return false;
         }
         let messages = self.run.engine.config.session.context().messages;
-        let parts = RefusedParts::of(failure, &messages, &attempt.model, self.refused(), is_last);
+        let parts = RefusedParts::of(failure, &messages, &attempt.model, self.refused_parts(), is_last);
         let Some(parts) = parts else { return false };
         session_usage::spend(self.run.engine, attempt.assembler.usage());
         let first = self.refused.take().map_or_else(|| failure.clone(), |(first, _)| first);
@@ -240,7 +241,7 @@ impl Turn<'_, '_> {
     }
 
     /// Keeps the content that arrived before an abort. Complete calls stay, and get a result each.
-    fn stopped(&mut self, mut attempt: Attempt) -> Arc<Message> {
+    fn on_stop(&mut self, mut attempt: Attempt) -> Arc<Message> {
         self.refused = None;
         self.end_retry(Some(ABORTED));
         self.begin(&mut attempt);
@@ -253,9 +254,9 @@ impl Turn<'_, '_> {
     }
 
     /// Handles a failure; `None` if there is to be another attempt, after the wait for it.
-    async fn failed(&mut self, attempt: Attempt, failure: Failure) -> Option<Arc<Message>> {
+    async fn on_failure(&mut self, attempt: Attempt, failure: Failure) -> Option<Arc<Message>> {
         if self.run.engine.current.stop.is_cancelled() {
-            return Some(self.stopped(attempt));
+            return Some(self.on_stop(attempt));
         }
         if failure.kind == FailureKind::Overflow && !self.compacted {
             return self.too_long(attempt, failure).await;
@@ -268,7 +269,7 @@ impl Turn<'_, '_> {
             Some((first, _)) => first,
             None => with_hint(failure),
         };
-        if matches!(self.run.exceeded(), Some(RunEnd::Dollars | RunEnd::Tokens)) {
+        if matches!(self.run.reached_limit(), Some(RunEnd::Dollars | RunEnd::Tokens)) {
             return Some(self.give_up(attempt, &failure.to_string()));
         }
         let delay_ms = match self.retries.after(&failure) {
@@ -293,7 +294,7 @@ impl Turn<'_, '_> {
     /// Waits for the remainder of a wait that was cut short by the end of an earlier run. Returns a message
     /// if that ends the turn.
     async fn wait_on(&mut self) -> Option<Arc<Message>> {
-        let delay_ms = left(self.run.engine)?;
+        let delay_ms = remaining_wait(self.run.engine)?;
         let error_message = "the provider's limit was reached before the last restart".to_owned();
         self.wait(delay_ms, error_message).await
     }
@@ -302,7 +303,7 @@ impl Turn<'_, '_> {
     async fn wait(&mut self, delay_ms: u64, error_message: String) -> Option<Arc<Message>> {
         self.retrying = true;
         self.run.engine.emit(RunEvent::AutoRetryStart {
-            attempt: self.retries.used(),
+            attempt: self.retries.count(),
             max_attempts: self.retries.max(),
             delay_ms,
             error_message: error_message.clone(),
@@ -310,7 +311,7 @@ impl Turn<'_, '_> {
         match wait(self.run.engine, delay_ms).await {
             WaitEnd::Elapsed => None,
             WaitEnd::GivenUp => Some(self.give_up(self.attempt(), &error_message)),
-            WaitEnd::Stopped => Some(self.stopped(self.attempt())),
+            WaitEnd::Stopped => Some(self.on_stop(self.attempt())),
         }
     }
 
@@ -326,7 +327,7 @@ impl Turn<'_, '_> {
         }
         match compact::on_overflow(self.run.engine).await {
             CompactionEnd::Done => None,
-            CompactionEnd::Aborted => Some(self.stopped(self.attempt())),
+            CompactionEnd::Aborted => Some(self.on_stop(self.attempt())),
             CompactionEnd::Failed(_) if self.send_without(&self.attempt(), &failure, true) => None,
             CompactionEnd::Failed(why) => {
                 let is_same = why.contains(&failure.message);
@@ -385,7 +386,7 @@ impl Turn<'_, '_> {
     /// Reports the outcome of the retries, if there were any.
     fn end_retry(&mut self, final_error: Option<&str>) {
         if std::mem::take(&mut self.retrying) {
-            let attempt = self.retries.used();
+            let attempt = self.retries.count();
             let final_error = final_error.map(str::to_owned);
             let success = final_error.is_none();
             self.run.engine.emit(RunEvent::AutoRetryEnd { success, attempt, final_error });

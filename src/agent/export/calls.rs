@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::pen::{Highlight, coloured, escaped};
+use super::pen::{Highlight, escape_html, highlight_code};
 use crate::session::outline::{action, ending};
 use tau_protocol::message::{ToolCall, ToolResultMessage};
 use tau_tools::{Content, Details};
@@ -21,7 +21,7 @@ pub(super) fn call(
 ) {
     let what = action(call, &|_| None);
     let (name, rest) = what.split_once(' ').unwrap_or((&what, ""));
-    let title = format!("<b>{}</b> <code>{}</code>", escaped(name), escaped(rest));
+    let title = format!("<b>{}</b> <code>{}</code>", escape_html(name), escape_html(rest));
     begin(&title, result, out);
     arguments(call, result, highlight, out);
     match result {
@@ -33,7 +33,7 @@ pub(super) fn call(
 
 /// A result whose call is not on the page.
 pub(super) fn result(result: &ToolResultMessage, out: &mut String) {
-    let title = format!("<b>{}</b>", escaped(&result.tool_name));
+    let title = format!("<b>{}</b>", escape_html(&result.tool_name));
     begin(&title, Some(result), out);
     content(result, out);
     out.push_str("</details>");
@@ -55,7 +55,7 @@ fn begin(title: &str, result: Option<&ToolResultMessage>, out: &mut String) {
     let _ = write!(
         out,
         "<details class=\"{class}\"><summary>{title}<span class=\"end\">{}</span></summary>",
-        escaped(&end)
+        escape_html(&end)
     );
 }
 
@@ -72,17 +72,17 @@ fn arguments(
     match (call.name.as_str(), field("command"), field("path"), field("content")) {
         ("bash", Some(command), ..) => {
             if command.contains('\n') || command.chars().count() > TITLE {
-                let _ = write!(out, "<pre>{}</pre>", coloured("sh", command, highlight));
+                let _ = write!(out, "<pre>{}</pre>", highlight_code("sh", command, highlight));
             }
         }
         ("write", _, Some(path), Some(text)) if !is_diff => {
             let language = path.rsplit('.').next().unwrap_or_default().to_owned();
-            let _ = write!(out, "<pre>{}</pre>", coloured(&language, text, highlight));
+            let _ = write!(out, "<pre>{}</pre>", highlight_code(&language, text, highlight));
         }
         ("read" | "ls" | "write" | "edit", ..) if succeeded => {}
         _ => {
             let arguments = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
-            let _ = write!(out, "<pre>{}</pre>", coloured("json", &arguments, highlight));
+            let _ = write!(out, "<pre>{}</pre>", highlight_code("json", &arguments, highlight));
         }
     }
 }
@@ -96,7 +96,7 @@ fn content(result: &ToolResultMessage, out: &mut String) {
                 Some('-') => "del",
                 _ => "same",
             };
-            let _ = write!(out, "<span class=\"{class}\">{}</span>", escaped(line));
+            let _ = write!(out, "<span class=\"{class}\">{}</span>", escape_html(line));
         }
         out.push_str("</pre>");
         return;
@@ -104,7 +104,7 @@ fn content(result: &ToolResultMessage, out: &mut String) {
     for content in &result.content {
         match content {
             Content::Text { text } => {
-                let _ = write!(out, "<pre>{}</pre>", escaped(text));
+                let _ = write!(out, "<pre>{}</pre>", escape_html(text));
             }
             Content::Image { data, mime_type } => picture(mime_type, data, out),
         }

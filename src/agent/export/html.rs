@@ -13,14 +13,14 @@ use pulldown_cmark::{
 };
 
 use super::calls::{self, picture};
-use super::pen::{Highlight, coloured, escaped, linked};
-use super::{Redactor, of_program, parted, title};
+use super::pen::{Highlight, escape_html, escape_with_links, highlight_code};
+use super::{Redactor, of_program, partition_entries, title};
 use crate::session::Session;
 use crate::session::entry::{Body, Entry, iso};
 use crate::session::outline::outline;
 use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
 use tau_protocol::outline::RowKind;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 const STYLE: &str = include_str!("page.css");
 /// The start of every exported page, by which an export is recognised.
@@ -65,7 +65,7 @@ impl<'a> Calls<'a> {
 
 /// The whole page of a session in which that many secrets are already masked.
 pub(super) fn page(session: &Session, masked: usize, highlight: &mut Highlight<'_>) -> String {
-    let (path, others) = parted(session);
+    let (path, others) = partition_entries(session);
     let mut main = String::new();
     // Entries on the path take precedence if a call has been answered twice.
     let calls = Calls::of(others.iter().chain(&path).copied());
@@ -73,7 +73,7 @@ pub(super) fn page(session: &Session, masked: usize, highlight: &mut Highlight<'
         article(entry, &calls, highlight, &mut main);
     }
     if !others.is_empty() {
-        let count = counted(others.len(), "entry");
+        let count = pluralize(others.len(), "entry");
         let _ = write!(main, "<details class=\"beside\"><summary>other branches ({count})</summary>");
         for entry in others.iter().filter(|entry| !calls.holds(entry)) {
             article(entry, &calls, highlight, &mut main);
@@ -82,9 +82,9 @@ pub(super) fn page(session: &Session, masked: usize, highlight: &mut Highlight<'
     }
     let nav = tree(session);
     let info = session.info();
-    let name = escaped(&title(session, &Redactor::default()));
-    let cwd = escaped(&info.cwd.display().to_string());
-    let id = escaped(&format!("{}{}", info.id, of_program(session)));
+    let name = escape_html(&title(session, &Redactor::default()));
+    let cwd = escape_html(&info.cwd.display().to_string());
+    let id = escape_html(&format!("{}{}", info.id, of_program(session)));
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{DIGEST}'; base-uri 'none'; \
          form-action 'none'"
@@ -101,7 +101,7 @@ pub(super) fn page(session: &Session, masked: usize, highlight: &mut Highlight<'
          <nav><input id=\"search\" type=\"search\" placeholder=\"search\" hidden><div id=\"count\" class=\"who\"></div>\n\
          {nav}</nav>\n<main><h1>{name}</h1>\n<p class=\"facts\">session {id} in {cwd} · {}{masked}</p>\n\
          {main}</main>\n<script>{SCRIPT}</script>\n</body></html>\n",
-        counted(path.len() + others.len(), "entry"),
+        pluralize(path.len() + others.len(), "entry"),
     )
 }
 
@@ -129,7 +129,7 @@ fn tree(session: &Session) -> String {
         };
         let class = if on.contains(row.id.as_str()) { "on" } else { "" };
         let label = row.label.as_deref().map(|label| format!("[{label}] ")).unwrap_or_default();
-        let text = escaped(&format!("{label}{who}{}", row.text));
+        let text = escape_html(&format!("{label}{who}{}", row.text));
         let lead = "  ".repeat(own.min(12));
         let _ = writeln!(out, "<a class=\"{class}\" href=\"#{}\">{lead}{text}</a>", anchor(&row.id));
     }
@@ -153,21 +153,21 @@ fn article(entry: &Entry, calls: &Calls<'_>, highlight: &mut Highlight<'_>, out:
         Body::Message { message } if matches!(**message, Message::User(_)) => "user",
         _ => "",
     };
-    let time = escaped(&iso(entry.timestamp));
+    let time = escape_html(&iso(entry.timestamp));
     let _ = write!(out, "<article id=\"{}\" class=\"{class}\" title=\"{time}\">", anchor(&entry.id));
     match &entry.body {
         Body::Message { message } => of_message(message, calls, highlight, out),
         Body::Compaction { summary, .. } => {
-            said("summary of the earlier conversation", summary, highlight, out);
+            write_section("summary of the earlier conversation", summary, highlight, out);
         }
-        Body::BranchSummary { summary, .. } => said("branch summary", summary, highlight, out),
-        Body::CustomMessage { content, .. } => said("note", &content.text(), highlight, out),
+        Body::BranchSummary { summary, .. } => write_section("branch summary", summary, highlight, out),
+        Body::CustomMessage { content, .. } => write_section("note", &content.text(), highlight, out),
         _ => {}
     }
     out.push_str("</article>\n");
 }
 
-fn said(who: &str, text: &str, highlight: &mut Highlight<'_>, out: &mut String) {
+fn write_section(who: &str, text: &str, highlight: &mut Highlight<'_>, out: &mut String) {
     let _ = write!(out, "<div class=\"who\">{who}</div>");
     markdown(text, highlight, out);
 }
@@ -193,22 +193,22 @@ fn of_message(message: &Message, calls: &Calls<'_>, highlight: &mut Highlight<'_
                 Some(code) => format!(" ✗{code}"),
             };
             fold(&format!("your command: {}{end}", run.command), "call", out);
-            code(&run.noted_output(), out);
+            code(&run.output_with_note(), out);
             out.push_str("</details>");
         }
         Message::Application(_) => {}
-        Message::Custom(custom) => said("note", &custom.content.text(), highlight, out),
+        Message::Custom(custom) => write_section("note", &custom.content.text(), highlight, out),
         Message::BranchSummary(branch) => {
-            said("branch summary", &branch.summary, highlight, out);
+            write_section("branch summary", &branch.summary, highlight, out);
         }
         Message::CompactionSummary(summary) => {
-            said("summary of the earlier conversation", &summary.summary, highlight, out);
+            write_section("summary of the earlier conversation", &summary.summary, highlight, out);
         }
     }
 }
 
 fn of_answer(answer: &AssistantMessage, calls: &Calls<'_>, highlight: &mut Highlight<'_>, out: &mut String) {
-    let _ = write!(out, "<div class=\"who\">{}{}</div>", escaped(&answer.model), used(answer));
+    let _ = write!(out, "<div class=\"who\">{}{}</div>", escape_html(&answer.model), usage_text(answer));
     for block in &answer.content {
         match block {
             Block::Text { text, .. } => markdown(text, highlight, out),
@@ -229,12 +229,12 @@ fn of_answer(answer: &AssistantMessage, calls: &Calls<'_>, highlight: &mut Highl
 }
 
 /// The usage of an answer, as far as it is known.
-fn used(answer: &AssistantMessage) -> String {
+fn usage_text(answer: &AssistantMessage) -> String {
     let usage = &answer.usage;
     let sent = usage.input + usage.cache_read + usage.cache_write;
     let mut text = String::new();
     if sent + usage.output > 0 {
-        let _ = write!(text, " · {} in, {} out", counted(sent, "token"), usage.output);
+        let _ = write!(text, " · {} in, {} out", pluralize(sent, "token"), usage.output);
     }
     if usage.cost.total > 0.0 {
         let _ = write!(text, " · ${:.4}", usage.cost.total);
@@ -243,15 +243,15 @@ fn used(answer: &AssistantMessage) -> String {
 }
 
 fn fold(summary: &str, class: &str, out: &mut String) {
-    let _ = write!(out, "<details class=\"{class}\"><summary>{}</summary>", escaped(summary));
+    let _ = write!(out, "<details class=\"{class}\"><summary>{}</summary>", escape_html(summary));
 }
 
 fn code(text: &str, out: &mut String) {
-    let _ = write!(out, "<pre>{}</pre>", escaped(text));
+    let _ = write!(out, "<pre>{}</pre>", escape_html(text));
 }
 
 fn plain(class: &str, text: &str, out: &mut String) {
-    let _ = write!(out, "<div class=\"{class}\">{}</div>", linked(text));
+    let _ = write!(out, "<div class=\"{class}\">{}</div>", escape_with_links(text));
 }
 
 /// Markdown as HTML, without raw HTML, without pictures from elsewhere, and with links to the web only.
@@ -274,13 +274,13 @@ fn markdown(text: &str, highlight: &mut Highlight<'_>, out: &mut String) {
             }
             Event::End(TagEnd::CodeBlock) => {
                 let (language, code) = block.take().unwrap_or_default();
-                let code = coloured(&language, &code, highlight);
+                let code = highlight_code(&language, &code, highlight);
                 events.push(Event::Html(format!("<pre><code>{code}</code></pre>\n").into()));
             }
             Event::Text(part) | Event::Html(part) | Event::InlineHtml(part) => match &mut block {
                 Some((_, code)) => code.push_str(&part),
                 None if links > 0 => events.push(Event::Text(part)),
-                None => events.push(Event::InlineHtml(linked(&part).into())),
+                None => events.push(Event::InlineHtml(escape_with_links(&part).into())),
             },
             Event::Start(Tag::Link { link_type, dest_url, id, .. }) => {
                 links += 1;

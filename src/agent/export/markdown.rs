@@ -1,6 +1,6 @@
 //! A session as markdown: messages verbatim, calls and results as code.
 
-use super::{of_program, parted, title};
+use super::{of_program, partition_entries, title};
 use crate::secrets::redact::Redactor;
 use crate::session::Session;
 use crate::session::entry::{Body, Entry};
@@ -20,7 +20,7 @@ pub(super) fn text(session: &Session, redactor: &mut Redactor) -> String {
         of_program(session),
         redactor.text(&info.cwd.display().to_string())
     ));
-    let (path, others) = parted(session);
+    let (path, others) = partition_entries(session);
     path.iter().for_each(|entry| add(entry, redactor, &mut out));
     if !others.is_empty() {
         out.push_str("\n---\n\n# Other branches\n");
@@ -33,15 +33,15 @@ fn add(entry: &Entry, redactor: &mut Redactor, out: &mut String) {
     match &entry.body {
         Body::Message { message } => message_of(message, redactor, out),
         Body::Compaction { summary, .. } => {
-            said("Summary of the earlier conversation", summary, redactor, out);
+            write_section("Summary of the earlier conversation", summary, redactor, out);
         }
-        Body::BranchSummary { summary, .. } => said("Branch summary", summary, redactor, out),
-        Body::CustomMessage { content, .. } => said("Note", &told(content), redactor, out),
+        Body::BranchSummary { summary, .. } => write_section("Branch summary", summary, redactor, out),
+        Body::CustomMessage { content, .. } => write_section("Note", &content_text(content), redactor, out),
         _ => {}
     }
 }
 
-fn said(who: &str, text: &str, redactor: &mut Redactor, out: &mut String) {
+fn write_section(who: &str, text: &str, redactor: &mut Redactor, out: &mut String) {
     if !text.trim().is_empty() {
         out.push_str(&format!("\n## {who}\n\n{}\n", redactor.text(text.trim())));
     }
@@ -49,7 +49,7 @@ fn said(who: &str, text: &str, redactor: &mut Redactor, out: &mut String) {
 
 fn message_of(message: &Message, redactor: &mut Redactor, out: &mut String) {
     match message {
-        Message::User(user) => said("You", &told(&user.content), redactor, out),
+        Message::User(user) => write_section("You", &content_text(&user.content), redactor, out),
         Message::Assistant(answer) => answer_of(answer, redactor, out),
         Message::ToolResult(result) => {
             let failed = if result.is_error { ", which failed" } else { "" };
@@ -65,10 +65,10 @@ fn message_of(message: &Message, redactor: &mut Redactor, out: &mut String) {
         }
         Message::BashExecution(run) => {
             out.push_str("\n**Your command**\n\n");
-            fence("", &redactor.text(&format!("$ {}\n{}", run.command, run.noted_output())), out);
+            fence("", &redactor.text(&format!("$ {}\n{}", run.command, run.output_with_note())), out);
         }
         Message::Application(_) => {}
-        Message::Custom(custom) => said("Note", &told(&custom.content), redactor, out),
+        Message::Custom(custom) => write_section("Note", &content_text(&custom.content), redactor, out),
         Message::BranchSummary(_) | Message::CompactionSummary(_) => {}
     }
 }
@@ -100,7 +100,7 @@ fn answer_of(answer: &AssistantMessage, redactor: &mut Redactor, out: &mut Strin
     }
     speech(&mut name, &mut text, redactor, out);
     if let Some(error) = &answer.error_message {
-        said("Error", error, redactor, out);
+        write_section("Error", error, redactor, out);
     }
 }
 
@@ -121,7 +121,7 @@ fn speech(name: &mut Option<&str>, text: &mut String, redactor: &mut Redactor, o
 }
 
 /// A text with its pictures named.
-fn told(content: &UserContent) -> String {
+fn content_text(content: &UserContent) -> String {
     let blocks = match content {
         UserContent::Text(text) => return text.clone(),
         UserContent::Blocks(blocks) => blocks,

@@ -90,7 +90,7 @@ pub fn coloured_document(
     let mut redactor = Redactor::new(secrets);
     let text = match format {
         Format::Html => {
-            let session = session.redacted(&mut redactor);
+            let session = session.redacted_copy(&mut redactor);
             html::page(&session, redactor.count(), highlight)
         }
         Format::Markdown => markdown::text(session, &mut redactor),
@@ -176,7 +176,7 @@ pub fn file_stem(session: &Session, secrets: &[String]) -> String {
 }
 
 /// The entries on the path to the current entry, and all others.
-fn parted(session: &Session) -> (Vec<&Entry>, Vec<&Entry>) {
+fn partition_entries(session: &Session) -> (Vec<&Entry>, Vec<&Entry>) {
     let tree = session.tree();
     let path = tree.branch();
     let on: std::collections::HashSet<&str> = path.iter().map(|entry| &*entry.id).collect();

@@ -8,7 +8,7 @@ use std::ops::Range;
 pub type Highlight<'a> = dyn FnMut(&str, &str) -> Vec<Vec<(Range<usize>, &'static str)>> + 'a;
 
 /// Code as markup.
-pub(super) fn coloured(language: &str, text: &str, highlight: &mut Highlight<'_>) -> String {
+pub(super) fn highlight_code(language: &str, text: &str, highlight: &mut Highlight<'_>) -> String {
     let lines = if language.is_empty() { Vec::new() } else { highlight(language, text) };
     let mut out = String::with_capacity(text.len());
     for (number, line) in text.lines().enumerate() {
@@ -20,16 +20,17 @@ pub(super) fn coloured(language: &str, text: &str, highlight: &mut Highlight<'_>
             let (Some(before), Some(token)) = (line.get(at..range.start), line.get(range.clone())) else {
                 break;
             };
-            let _ = write!(out, "{}<span class=\"{class}\">{}</span>", escaped(before), escaped(token));
+            let _ =
+                write!(out, "{}<span class=\"{class}\">{}</span>", escape_html(before), escape_html(token));
             at = range.end;
         }
-        out.push_str(&escaped(line.get(at..).unwrap_or_default()));
+        out.push_str(&escape_html(line.get(at..).unwrap_or_default()));
     }
     out
 }
 
 /// Text in which nothing is markup; control characters are shown visibly.
-pub(crate) fn escaped(text: &str) -> String {
+pub(crate) fn escape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -47,7 +48,7 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 /// Like [`escaped`], but web addresses become links.
-pub(super) fn linked(text: &str) -> String {
+pub(super) fn escape_with_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = ["http://", "https://"].into_iter().filter_map(|scheme| rest.find(scheme)).min() {
@@ -55,8 +56,8 @@ pub(super) fn linked(text: &str) -> String {
         let end = from.find(|c: char| c.is_whitespace() || c.is_control() || "<>\"'`|\\".contains(c));
         let address = from.get(..end.unwrap_or(from.len())).unwrap_or(from);
         let address = address.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '*', '_']);
-        out.push_str(&escaped(before));
-        let shown = escaped(address);
+        out.push_str(&escape_html(before));
+        let shown = escape_html(address);
         if address.ends_with("//") || address.len() <= "https:/".len() {
             out.push_str(&shown);
         } else {
@@ -64,7 +65,7 @@ pub(super) fn linked(text: &str) -> String {
         }
         rest = from.get(address.len()..).unwrap_or_default();
     }
-    out.push_str(&escaped(rest));
+    out.push_str(&escape_html(rest));
     out
 }
 
@@ -75,13 +76,13 @@ mod tests {
     #[test]
     fn addresses_become_links() {
         assert_eq!(
-            linked("see <https://a.example/x?y=1&z>, (http://b)."),
+            escape_with_links("see <https://a.example/x?y=1&z>, (http://b)."),
             "see &lt;<a href=\"https://a.example/x?y=1&amp;z\">https://a.example/x?y=1&amp;z</a>&gt;, \
              (<a href=\"http://b\">http://b</a>)."
         );
-        assert_eq!(linked("http:// https://. javascript:x"), "http:// https://. javascript:x");
+        assert_eq!(escape_with_links("http:// https://. javascript:x"), "http:// https://. javascript:x");
         assert_eq!(
-            linked("https://a\"onclick=\"x"),
+            escape_with_links("https://a\"onclick=\"x"),
             "<a href=\"https://a\">https://a</a>&quot;onclick=&quot;x"
         );
     }
@@ -89,7 +90,10 @@ mod tests {
     #[test]
     fn code_keeps_its_text_whatever_the_tokens_say() {
         let mut tokens = |_: &str, _: &str| vec![vec![(0..2, "k"), (3..99, "s")], vec![(1..2, "k")]];
-        assert_eq!(coloured("rs", "fn <a>\né", &mut tokens), "<span class=\"k\">fn</span> &lt;a&gt;\né");
-        assert_eq!(coloured("", "fn", &mut tokens), "fn");
+        assert_eq!(
+            highlight_code("rs", "fn <a>\né", &mut tokens),
+            "<span class=\"k\">fn</span> &lt;a&gt;\né"
+        );
+        assert_eq!(highlight_code("", "fn", &mut tokens), "fn");
     }
 }

@@ -1,7 +1,7 @@
 //! Titles of calls whose tool tau does not know.
 
 use serde_json::Value;
-use tau_tools::budget::shortened;
+use tau_tools::budget::shorten;
 
 /// The maximum length of an argument's value in a title, in characters.
 const MAX_VALUE_LEN: usize = 120;
@@ -18,5 +18,5 @@ pub(crate) fn of_arguments(args: &Value) -> String {
 
 /// A text on one line, cut if it is long.
 pub(super) fn short(text: &str) -> String {
-    shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_VALUE_LEN)
+    shorten(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_VALUE_LEN)
 }

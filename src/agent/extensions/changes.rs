@@ -36,7 +36,7 @@ pub(super) fn between(
     old: (&[ExtensionRow], &FileStamps),
     new: (&[ExtensionRow], &FileStamps),
 ) -> Vec<ExtensionChange> {
-    let (before, after) = (listed(old), listed(new));
+    let (before, after) = (fields_by_key(old), fields_by_key(new));
     let removed = before.keys().filter(|key| !after.contains_key(*key));
     let removed = removed.map(|key| change(key, Difference::Removed, false));
     let others = after.iter().filter_map(|(key, now)| {
@@ -52,7 +52,7 @@ pub(super) fn between(
 
 /// The compared fields of an extension: not its cost, which depends on the others.
 #[derive(PartialEq)]
-struct Listed<'a> {
+struct ComparedFields<'a> {
     description: &'a str,
     path: Option<&'a PathBuf>,
     state: ExtensionState,
@@ -63,12 +63,14 @@ struct Listed<'a> {
 type Key<'a> = (ExtensionKind, &'a str);
 
 /// Lists extensions by kind and name; several may have the same.
-fn listed<'a>((rows, stamps): (&'a [ExtensionRow], &'a FileStamps)) -> BTreeMap<Key<'a>, Vec<Listed<'a>>> {
-    let mut listed: BTreeMap<Key<'_>, Vec<Listed<'_>>> = BTreeMap::new();
+fn fields_by_key<'a>(
+    (rows, stamps): (&'a [ExtensionRow], &'a FileStamps),
+) -> BTreeMap<Key<'a>, Vec<ComparedFields<'a>>> {
+    let mut listed: BTreeMap<Key<'_>, Vec<ComparedFields<'_>>> = BTreeMap::new();
     for row in rows {
         let ExtensionRow { kind, name, description, path, state, problems, .. } = row;
         let stamp = path.as_ref().and_then(|path| stamps.get(path));
-        let row = Listed { description, path: path.as_ref(), state: *state, problems, stamp };
+        let row = ComparedFields { description, path: path.as_ref(), state: *state, problems, stamp };
         listed.entry((*kind, name)).or_default().push(row);
     }
     listed

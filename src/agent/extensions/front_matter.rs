@@ -149,7 +149,7 @@ fn by_lines(source: &str) -> Vec<(String, FieldValue)> {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
         });
         if let Some((name, text)) = named.filter(|_| found.len() < MAX_VALUES) {
-            found.push((name.to_owned(), unquoted(text.trim()).to_owned()));
+            found.push((name.to_owned(), unquote(text.trim()).to_owned()));
         } else if let Some((_, text)) = found.last_mut().filter(|_| line.starts_with([' ', '\t'])) {
             text.push(' ');
             text.push_str(line.trim());
@@ -159,7 +159,7 @@ fn by_lines(source: &str) -> Vec<(String, FieldValue)> {
 }
 
 /// The text without quotation marks around it.
-pub(super) fn unquoted(text: &str) -> &str {
+pub(super) fn unquote(text: &str) -> &str {
     let inner = |mark| text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
     inner('"').or_else(|| inner('\'')).unwrap_or(text)
 }
@@ -175,7 +175,7 @@ fn yaml(source: &str) -> Result<Vec<(String, FieldValue)>, UserError> {
     let mut open: Vec<Open> = Vec::new();
     let mut values = 0_usize;
     for event in Parser::new_from_str(source) {
-        let (event, _) = event.map_err(|error| said(&error))?;
+        let (event, _) = event.map_err(|error| error_text(&error))?;
         values += 1;
         if values > MAX_VALUES {
             return Err(format!("the front matter has more than {MAX_VALUES} values").into());
@@ -227,7 +227,7 @@ fn put(open: &mut [Open], value: FieldValue) -> Result<(), UserError> {
 }
 
 /// Describes an error; line 1 of the file is the mark.
-fn said(error: &ScanError) -> String {
+fn error_text(error: &ScanError) -> String {
     format!("line {}: {} (its lines were read one by one)", error.marker().line() + 1, error.info())
 }
 
@@ -235,7 +235,7 @@ fn said(error: &ScanError) -> String {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> FrontMatter {
+    fn parse(text: &str) -> FrontMatter {
         FrontMatter::parse(text).unwrap()
     }
 
@@ -243,7 +243,7 @@ mod tests {
     fn fields_are_read_and_the_text_begins_after_them() {
         let text = "\u{feff}---\r\nname: pdf\ndescription: >-\n  Reads\n  PDF files\nmetadata:\n  author: me\n\
                     allowed-tools: [Read, 'Bash(git:*)']\n---\nbody\n";
-        let found = parsed(text);
+        let found = parse(text);
         assert_eq!(found.problem, None);
         assert_eq!(found.text("name"), Some("pdf"));
         assert_eq!(found.text("description"), Some("Reads PDF files"));
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_is_no_yaml_is_read_by_lines() {
-        let found = parsed("---\nargument-hint: [file] [line]\ndescription: Use when: it fails\n---\n");
+        let found = parse("---\nargument-hint: [file] [line]\ndescription: Use when: it fails\n---\n");
         assert!(found.problem.as_ref().is_some_and(|problem| problem.starts_with("line 2: ")), "{found:?}");
         assert_eq!(found.line("argument-hint"), Some("[file] [line]"));
         assert_eq!(found.text("description"), Some("Use when: it fails"));
@@ -264,22 +264,22 @@ mod tests {
 
     #[test]
     fn a_file_without_front_matter_is_all_text() {
-        assert_eq!(parsed("# Title\n---\n").length, 0);
-        assert_eq!(parsed("").length, 0);
-        assert_eq!(parsed("---").length, 0);
-        assert_eq!(parsed("---\n---\nx"), FrontMatter { length: 8, ..FrontMatter::default() });
-        assert_eq!(parsed("---\n# only a comment\n---\n").fields, []);
+        assert_eq!(parse("# Title\n---\n").length, 0);
+        assert_eq!(parse("").length, 0);
+        assert_eq!(parse("---").length, 0);
+        assert_eq!(parse("---\n---\nx"), FrontMatter { length: 8, ..FrontMatter::default() });
+        assert_eq!(parse("---\n# only a comment\n---\n").fields, []);
     }
 
     #[test]
     fn hostile_front_matter_is_refused() {
         assert!(FrontMatter::parse("---\nname: x\n").is_err());
         assert!(FrontMatter::parse(&format!("---\nname: {}\n---\n", "x".repeat(MAX_FRONT_MATTER))).is_err());
-        let references = parsed("---\na: &a [x, x]\nb: [*a, *a]\n---\n");
+        let references = parse("---\na: &a [x, x]\nb: [*a, *a]\n---\n");
         assert!(references.problem.is_some_and(|problem| problem.contains("reference")));
-        let deep = parsed(&format!("---\na: {}\n---\n", "[".repeat(300)));
+        let deep = parse(&format!("---\na: {}\n---\n", "[".repeat(300)));
         assert!(deep.problem.is_some(), "{deep:?}");
-        let list = parsed("---\n- a\n- b\n---\n");
+        let list = parse("---\n- a\n- b\n---\n");
         assert!(list.problem.is_some_and(|problem| problem.contains("no fields")));
     }
 }

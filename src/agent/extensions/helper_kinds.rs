@@ -12,7 +12,7 @@ use super::walk::{Entry, Walk};
 use super::{MAX_EXTENSION_FILE, MAX_HELPER_KINDS};
 use crate::settings::private_files::read_capped;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
-use tau_tools::budget::shortened;
+use tau_tools::budget::shorten;
 use tau_tools::user_error::UserError;
 use tau_tools::{delegate, encoding};
 
@@ -292,5 +292,5 @@ fn own_name(name: &str) -> String {
 
 /// A text on one line, cut.
 fn line(text: &str, most: usize) -> String {
-    shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), most)
+    shorten(&text.split_whitespace().collect::<Vec<_>>().join(" "), most)
 }

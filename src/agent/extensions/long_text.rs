@@ -1,6 +1,6 @@
 //! Cuts long results for the model in the middle, and saves them completely in a file.
 
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::scratch::Scratch;
 use tau_tools::{OutputLimits, budget, paths};
 
@@ -25,5 +25,5 @@ pub(super) fn within(text: &str, stem: &str, limits: &OutputLimits, scratch: &Sc
         Err(error) => format!("all of it could not be saved: {}", paths::reason(&error)),
     };
     let left_out = text.len().saturating_sub(head.len() + tail.len());
-    format!("{head}\n[… {} left out; {place} …]\n{tail}", counted(left_out, "byte"))
+    format!("{head}\n[… {} left out; {place} …]\n{tail}", pluralize(left_out, "byte"))
 }

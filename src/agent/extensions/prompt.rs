@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::front_matter::FrontMatter;
-use super::registry::Loaded;
+use super::registry::LoadedExtensions;
 use super::skills::Skill;
 use super::templates::Template;
 use super::{MAX_EXTENSION_FILE, SKILL_PREFIX, builtin};
@@ -13,7 +13,7 @@ use tau_tools::user_error::UserError;
 
 /// The target of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Meant {
+pub(crate) enum CommandTarget {
     Template(Template),
     Skill(Skill),
 }
@@ -25,14 +25,14 @@ pub(crate) fn command(text: &str) -> Option<(&str, &str)> {
     (!name.is_empty()).then_some((name, arguments))
 }
 
-impl Loaded {
+impl LoadedExtensions {
     /// The target of the command with this name.
-    pub(crate) fn meant(&self, name: &str) -> Option<Meant> {
+    pub(crate) fn command_target(&self, name: &str) -> Option<CommandTarget> {
         if let Some(template) = self.templates.iter().find(|template| template.name == name) {
-            return Some(Meant::Template(template.clone()));
+            return Some(CommandTarget::Template(template.clone()));
         }
         let skill = self.skill(name.strip_prefix(SKILL_PREFIX)?)?;
-        Some(Meant::Skill(skill.clone()))
+        Some(CommandTarget::Skill(skill.clone()))
     }
 }
 

@@ -22,7 +22,7 @@ use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState, Promp
 
 /// The extensions loaded from files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedExtensions {
     /// The usable skills, by name.
     pub skills: Vec<Skill>,
     /// The list of skills in the system prompt.
@@ -43,10 +43,10 @@ pub struct Loaded {
     stamps: FileStamps,
 }
 
-impl Loaded {
+impl LoadedExtensions {
     /// Loads the extensions of places. Blocks.
     pub fn from_places(places: &Places, options: &ExtensionOptions) -> Self {
-        let mut loaded = Loaded::default();
+        let mut loaded = LoadedExtensions::default();
         let rows: Vec<ExtensionRow> = places.packages.iter().map(Package::row).collect();
         let is_off = |row: &ExtensionRow| options.off.contains(&row.id());
         let places = &places.with_packages(|package| package.problem.is_none() && !is_off(&package.row()));
@@ -318,7 +318,7 @@ type MoreRows = dyn Fn() -> Vec<ExtensionRow> + Send + Sync;
 pub struct Extensions {
     options: Mutex<ExtensionOptions>,
     places: Option<Box<FindPlaces>>,
-    loaded: Mutex<Arc<Loaded>>,
+    loaded: Mutex<Arc<LoadedExtensions>>,
     /// The directory and places of the last load.
     origin: watch::Sender<Origin>,
     more: Mutex<Vec<Box<MoreRows>>>,
@@ -326,7 +326,7 @@ pub struct Extensions {
 
 impl std::fmt::Debug for Extensions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Extensions").field("loaded", &self.loaded()).finish_non_exhaustive()
+        f.debug_struct("Extensions").field("loaded", &self.current()).finish_non_exhaustive()
     }
 }
 
@@ -343,11 +343,11 @@ impl Extensions {
     }
 
     /// Loads the extensions for a session in `cwd`. Blocks.
-    pub fn load(&self, cwd: &Path) -> Arc<Loaded> {
-        let Some(places) = &self.places else { return self.loaded() };
+    pub fn load(&self, cwd: &Path) -> Arc<LoadedExtensions> {
+        let Some(places) = &self.places else { return self.current() };
         let options = self.options.lock().clone();
         let origin = Origin { cwd: cwd.to_owned(), places: places(cwd) };
-        let loaded = Arc::new(Loaded::from_places(&origin.places, &options));
+        let loaded = Arc::new(LoadedExtensions::from_places(&origin.places, &options));
         self.origin.send_if_modified(|old| std::mem::replace(old, origin.clone()) != origin);
         *self.loaded.lock() = Arc::clone(&loaded);
         loaded
@@ -355,7 +355,7 @@ impl Extensions {
 
     /// Loads everything again for the same directory and returns the differences. Blocks.
     pub fn reload(&self) -> Vec<ExtensionChange> {
-        let (before, cwd) = (self.loaded(), self.origin.borrow().cwd.clone());
+        let (before, cwd) = (self.current(), self.origin.borrow().cwd.clone());
         let after = self.load(&cwd);
         changes::between((&before.rows, &before.stamps), (&after.rows, &after.stamps))
     }
@@ -366,7 +366,7 @@ impl Extensions {
     }
 
     /// The result of the last load.
-    pub fn loaded(&self) -> Arc<Loaded> {
+    pub fn current(&self) -> Arc<LoadedExtensions> {
         Arc::clone(&self.loaded.lock())
     }
 
@@ -377,7 +377,7 @@ impl Extensions {
 
     /// The rows of all extensions, by kind and name.
     pub fn rows(&self) -> Vec<ExtensionRow> {
-        let mut rows = self.loaded().rows.clone();
+        let mut rows = self.current().rows.clone();
         for more in self.more.lock().iter() {
             rows.extend(more());
         }

@@ -96,7 +96,7 @@ fn digest(path: &Path) -> Option<String> {
     context.update(&bytes);
     if let Some(folder) = path.parent().filter(|_| path.ends_with("SKILL.md")) {
         let mut named = Vec::new();
-        find_named(folder, &String::from_utf8_lossy(&bytes), MAX_DEPTH, &mut named);
+        find_named_files(folder, &String::from_utf8_lossy(&bytes), MAX_DEPTH, &mut named);
         named.sort();
         for file in named.iter().filter(|file| *file != path) {
             context.update(key(file.strip_prefix(folder).unwrap_or(file)).as_bytes());
@@ -114,12 +114,12 @@ fn digest(path: &Path) -> Option<String> {
 }
 
 /// The files below a folder whose names occur in a text.
-fn find_named(folder: &Path, text: &str, depth: usize, found: &mut Vec<PathBuf>) {
+fn find_named_files(folder: &Path, text: &str, depth: usize, found: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.take(MAX_FILES) {
         let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
         if is_folder && depth > 1 {
-            find_named(&entry.path(), text, depth - 1, found);
+            find_named_files(&entry.path(), text, depth - 1, found);
         } else if !is_folder && text.contains(entry.file_name().to_string_lossy().as_ref()) {
             found.push(entry.path());
         }

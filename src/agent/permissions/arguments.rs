@@ -38,7 +38,7 @@ const fn command(name: &'static str, flags: &'static str, valued: &'static str) 
     Command { name, flags, valued, behind: "", operands: Operands::Inside }
 }
 
-const fn tested(
+const fn command_with_behind(
     name: &'static str,
     flags: &'static str,
     valued: &'static str,
@@ -106,12 +106,12 @@ const SCRIPT_FLAGS: &str =
 
 /// The commands for which tau offers a rule with `*`.
 const COMMANDS: &[Command] = &[
-    tested("cargo test", CARGO_FLAGS, CARGO_VALUED, LIBTEST),
-    tested("cargo bench", CARGO_FLAGS, CARGO_VALUED, LIBTEST),
+    command_with_behind("cargo test", CARGO_FLAGS, CARGO_VALUED, LIBTEST),
+    command_with_behind("cargo bench", CARGO_FLAGS, CARGO_VALUED, LIBTEST),
     command("cargo build", CARGO_FLAGS, CARGO_VALUED),
     command("cargo check", CARGO_FLAGS, CARGO_VALUED),
-    tested("cargo clippy", CARGO_FLAGS, CARGO_VALUED, LINTS),
-    tested("cargo fmt", "--all --check -v -q", "-p --package", "--check -l --color=never"),
+    command_with_behind("cargo clippy", CARGO_FLAGS, CARGO_VALUED, LINTS),
+    command_with_behind("cargo fmt", "--all --check -v -q", "-p --package", "--check -l --color=never"),
     command("cargo doc", CARGO_FLAGS, CARGO_VALUED),
     command(
         "cargo tree",
@@ -221,9 +221,9 @@ const COMMANDS: &[Command] = &[
     scripts("npm run", "-s --silent --if-present", SCRIPT_FLAGS),
     scripts("pnpm run", "-s --silent --if-present", SCRIPT_FLAGS),
     scripts("yarn run", SCRIPT_FLAGS, SCRIPT_FLAGS),
-    tested("npm test", "-s --silent --if-present", "", SCRIPT_FLAGS),
-    tested("pnpm test", "-s --silent --if-present", "", SCRIPT_FLAGS),
-    tested("yarn test", SCRIPT_FLAGS, "", SCRIPT_FLAGS),
+    command_with_behind("npm test", "-s --silent --if-present", "", SCRIPT_FLAGS),
+    command_with_behind("pnpm test", "-s --silent --if-present", "", SCRIPT_FLAGS),
+    command_with_behind("yarn test", SCRIPT_FLAGS, "", SCRIPT_FLAGS),
     // Any further goal is run, too.
     bare("mvn test", MAVEN),
     bare("mvn -q test", MAVEN),
@@ -398,7 +398,7 @@ fn starts_with_dash(value: &Word) -> bool {
 /// Whether an allow rule whose pattern matches these words covers all of them. The pattern has `outer` more
 /// words before them.
 pub(super) fn covers(pattern: &CommandPattern, words: &[Word], outer: usize) -> bool {
-    let named = pattern.named().saturating_sub(outer);
+    let named = pattern.named_word_count().saturating_sub(outer);
     if named >= words.len() {
         return true;
     }
@@ -410,7 +410,9 @@ pub(super) fn covers(pattern: &CommandPattern, words: &[Word], outer: usize) -> 
     if let Some(command) = command {
         return command.covers(words, named);
     }
-    let Some(program) = programs::name(words).and_then(|name| Program::named(&name)) else { return true };
+    let Some(program) = programs::name(words).and_then(|name| Program::find_by_name(&name)) else {
+        return true;
+    };
     let mut left = pattern.literals().to_vec();
     program.running(words).into_iter().all(|at| {
         let text = words.get(at).and_then(Word::literal).unwrap_or_default();

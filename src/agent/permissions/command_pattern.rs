@@ -122,12 +122,12 @@ impl CommandPattern {
     }
 
     /// The pattern without its options, and these, which may stand anywhere in a command.
-    pub(super) fn unordered(&self) -> &[(CommandPattern, Vec<NamedOption>)] {
+    pub(super) fn unordered_forms(&self) -> &[(CommandPattern, Vec<NamedOption>)] {
         &self.unordered
     }
 
     /// The number of words at the start of a command that it names in full.
-    pub(super) fn named(&self) -> usize {
+    pub(super) fn named_word_count(&self) -> usize {
         self.leading.len()
     }
 
@@ -269,7 +269,7 @@ mod tests {
     use super::{CommandPattern, Match};
     use crate::permissions::shell;
 
-    fn compared(pattern: &str, command: &str) -> Match {
+    fn match_command(pattern: &str, command: &str) -> Match {
         let analysis = shell::analyse(command);
         let part = &analysis.parts[0];
         CommandPattern::new(pattern).may_match(&part.words, part.more_arguments)
@@ -288,7 +288,7 @@ mod tests {
             ("echo \\*", "echo '*'"),
             ("cargo test *", "cargo test $X"),
         ] {
-            assert_eq!(compared(pattern, command), Match::Yes, "{pattern} and {command}");
+            assert_eq!(match_command(pattern, command), Match::Yes, "{pattern} and {command}");
         }
         for (pattern, command) in [
             ("cargo test *", "cargo testing"),
@@ -298,12 +298,12 @@ mod tests {
             ("echo \\*", "echo x"),
             ("rm a b", "rm 'a b'"),
         ] {
-            assert_eq!(compared(pattern, command), Match::No, "{pattern} and {command}");
+            assert_eq!(match_command(pattern, command), Match::No, "{pattern} and {command}");
         }
         for (pattern, command) in
             [("git push *", "git $X"), ("rm -rf *", "rm \"$(x)\" y"), ("rm -rf /", "rm -rf *")]
         {
-            assert_eq!(compared(pattern, command), Match::Perhaps, "{pattern} and {command}");
+            assert_eq!(match_command(pattern, command), Match::Perhaps, "{pattern} and {command}");
         }
     }
 }

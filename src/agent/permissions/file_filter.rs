@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::path_pattern::{JudgedPath, Places};
-use super::protected::{Protected, Use, protected};
+use super::protected::{ProtectedKind, Use, protected_kind};
 use super::rule::{Pattern, Rule};
 use super::{Permissions, Verdict};
 use tau_tools::access::{FileFilter, FolderFilter, LeftOut};
@@ -17,7 +17,7 @@ use tau_tools::access::{FileFilter, FolderFilter, LeftOut};
 struct ReadingRules {
     /// The deny and ask rules.
     rules: Vec<(Verdict, Rule)>,
-    unprotected: Vec<Protected>,
+    unprotected: Vec<ProtectedKind>,
     own: Vec<PathBuf>,
     places: Places,
 }
@@ -53,8 +53,8 @@ impl ReadingRules {
         found.map(|(list, rule)| (*list, rule)).max_by_key(|(list, _)| *list)
     }
 
-    fn protected(&self, path: &JudgedPath) -> Option<Protected> {
-        let kind = protected(path, &self.places, &self.own, Use::Read);
+    fn protected_kind(&self, path: &JudgedPath) -> Option<ProtectedKind> {
+        let kind = protected_kind(path, &self.places, &self.own, Use::Read);
         kind.filter(|kind| !self.unprotected.contains(kind))
     }
 
@@ -77,7 +77,7 @@ impl FileFilter for ReadingRules {
                 if pattern.concerns(&folder, &places) || pattern.is_of_folder(&folder, &places));
             *list == Verdict::Deny || !is_of_folder
         });
-        let allowed = rules.protected(&folder);
+        let allowed = rules.protected_kind(&folder);
         rules.unprotected.extend(allowed);
         Some(Arc::new(BelowFolder { rules: Arc::new(rules), folder }))
     }
@@ -102,7 +102,7 @@ impl FolderFilter for BelowFolder {
             }
             None => self
                 .rules
-                .protected(&path)
+                .protected_kind(&path)
                 .map(|kind| LeftOut { name: false, why: format!("protected, {}", kind.what()) }),
         }
     }

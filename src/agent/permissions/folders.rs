@@ -85,12 +85,12 @@ fn arguments(part: &Part) -> impl Iterator<Item = Cow<'_, str>> {
 }
 
 fn git_subcommand(part: &Part) -> Option<Cow<'_, str>> {
-    let (places, _) = Program::named("git")?.subcommand(&part.words);
+    let (places, _) = Program::find_by_name("git")?.subcommand(&part.words);
     part.words.get(places.start).and_then(Word::literal)
 }
 
 /// Whether a part may print git's contents of tracked files that it does not name.
-pub(super) fn shows_tracked(part: &Part) -> bool {
+pub(super) fn shows_tracked_files(part: &Part) -> bool {
     if program(part) != "git" {
         return false;
     }
@@ -178,14 +178,14 @@ fn may_lead_out(word: &Word) -> bool {
 pub(super) fn replaces_folders(part: &Part) -> bool {
     let name = program(part);
     match name.as_ref() {
-        "find" => removes_found(part),
+        "find" => removes_found_files(part),
         "git" => git_subcommand(part).is_some_and(|word| ["clean", "rm", "mv"].contains(&word.as_ref())),
         _ => REPLACING.contains(&name.as_ref()),
     }
 }
 
 /// Whether a part removes what it finds in the folders that it names.
-pub(super) fn removes_found(part: &Part) -> bool {
+pub(super) fn removes_found_files(part: &Part) -> bool {
     program(part) == "find" && arguments(part).any(|word| word == "-delete")
 }
 
@@ -242,7 +242,7 @@ pub(super) fn makes_folders(part: &Part, is_there: bool) -> bool {
 }
 
 /// Whether a part searches a folder without hidden and ignored files.
-fn skips_hidden(part: &Part) -> bool {
+fn skips_hidden_files(part: &Part) -> bool {
     let name = program(part);
     let wide = |word: Cow<'_, str>| {
         word.starts_with("--hid")
@@ -359,14 +359,14 @@ impl Search {
         };
         let is_known = SEARCHERS.iter().any(|(searcher, _)| *searcher == name) && !part.more_arguments;
         let skips_links = is_known && name != "rgrep" && !arguments(part).any(follows);
-        Search { skips_hidden: skips_hidden(part), skips_links }
+        Search { skips_hidden: skips_hidden_files(part), skips_links }
     }
 }
 
 /// Whether a small folder contains nothing that satisfies `is_sought`, including hidden and ignored files.
 fn holds_none(folder: &Path, real: &Path, is_sought: &impl Fn(&JudgedPath) -> bool) -> bool {
     let (mut folders, mut count) = (vec![PathBuf::new()], 0_usize);
-    let plain = super::path_pattern::normalised(folder);
+    let plain = super::path_pattern::normalise(folder);
     while let Some(below) = folders.pop() {
         let Ok(entries) = folder.join(&below).read_dir() else { return false };
         for entry in entries {
@@ -395,7 +395,7 @@ pub(super) fn find(
     search: Search,
     is_sought: impl Fn(&JudgedPath) -> bool,
 ) -> Result<Option<PathBuf>, TooMuch> {
-    let real = super::links::followed(folder);
+    let real = super::links::follow_links(folder);
     // Reading the ignore rules takes longer than checking a small folder.
     if search.skips_hidden && search.skips_links && holds_none(folder, &real, &is_sought) {
         return Ok(None);
@@ -422,7 +422,7 @@ pub(super) fn find(
             JudgedPath::new(path)
         } else {
             let below = path.strip_prefix(folder).unwrap_or(path);
-            JudgedPath { plain: super::path_pattern::normalised(path), real: real.join(below) }
+            JudgedPath { plain: super::path_pattern::normalise(path), real: real.join(below) }
         };
         if entry.depth() > 0 && is_sought(&judged) {
             return Ok(Some(path.to_owned()));

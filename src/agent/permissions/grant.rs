@@ -70,7 +70,7 @@ pub(crate) fn is_program(tool: &str, folder: Option<&Path>) -> bool {
 
 /// The tool probably meant by a rule that names none of tau's: a similar name, or one of Claude Code's.
 /// `folder` may have custom tools.
-pub(crate) fn meant(tool: &str, folder: Option<&Path>) -> Option<&'static str> {
+pub(crate) fn intended_tool(tool: &str, folder: Option<&Path>) -> Option<&'static str> {
     if is_tool(tool, folder) {
         return None;
     }
@@ -132,7 +132,7 @@ pub(crate) fn objection(rule: &Rule) -> Option<String> {
 /// Whether a pattern of commands names the word with which a program runs others.
 fn runs_by_word(pattern: &CommandPattern, name: &str) -> bool {
     let words: Vec<Word> = pattern.leading().iter().map(|text| Word::of_text(text)).collect();
-    let program = Program::named(name);
+    let program = Program::find_by_name(name);
     let is_run_word = || pattern.leading().get(1).is_some_and(|word| has(RUN_WORDS, word));
     program.is_some_and(|program| !program.running(&words).is_empty())
         || (program.is_none() || has(BY_SUBCOMMAND, name)) && is_run_word()

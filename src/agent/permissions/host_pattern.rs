@@ -13,7 +13,7 @@ pub(super) struct HostPattern {
 
 /// The canonical host, independent of its spelling: other numerals, a trailing dot, upper-case or
 /// percent-encoded letters, other digits, an IPv4 address within an IPv6 address.
-fn parsed(text: &str) -> Option<Host<String>> {
+fn parse_host(text: &str) -> Option<Host<String>> {
     // An IPv6 address may be with or without brackets.
     let bracketed = format!("[{text}]");
     let whole = if text.matches(':').count() > 1 && !text.starts_with('[') { &bracketed } else { text };
@@ -29,7 +29,7 @@ fn parsed(text: &str) -> Option<Host<String>> {
 }
 
 /// The IPv4 address to which an IPv6 address may be translated: NAT64, 6to4, and the former compatible form.
-fn embedded(host: &Host<String>) -> Option<Host<String>> {
+fn embedded_ipv4(host: &Host<String>) -> Option<Host<String>> {
     let Host::Ipv6(address) = host else { return None };
     let (high, low) = match address.segments() {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => (high, low),
@@ -62,7 +62,7 @@ impl HostPattern {
         if name.is_empty() || has_empty_label || name.contains(['*', '/', '@', '?', '#']) {
             return Err(wrong().to_owned().into());
         }
-        let host = parsed(name).ok_or_else(|| wrong().to_owned())?;
+        let host = parse_host(name).ok_or_else(|| wrong().to_owned())?;
         if below && !matches!(host, Host::Domain(_)) {
             return Err(wrong().to_owned().into());
         }
@@ -70,7 +70,7 @@ impl HostPattern {
     }
 
     pub(super) fn matches(&self, host: &str) -> bool {
-        parsed(host).is_some_and(|host| self.is_about(&host))
+        parse_host(host).is_some_and(|host| self.is_about(&host))
     }
 
     /// Whether it may be about a host, for rules that ask or deny: all names and addresses of this machine
@@ -89,7 +89,8 @@ impl HostPattern {
                 && (is_name(&self.host) || is_name(host) || is_usual(&self.host) && is_usual(host))
         };
         let may_be = |host: &Host<String>| self.is_about(host) || same_machine(host);
-        parsed(host).is_none_or(|host| may_be(&host) || embedded(&host).is_some_and(|host| may_be(&host)))
+        parse_host(host)
+            .is_none_or(|host| may_be(&host) || embedded_ipv4(&host).is_some_and(|host| may_be(&host)))
     }
 
     fn is_about(&self, host: &Host<String>) -> bool {

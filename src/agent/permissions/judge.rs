@@ -7,7 +7,7 @@ mod unnamed;
 use super::command_pattern::Match;
 use super::links;
 use super::path_pattern::Places;
-use super::protected::{Use, named_in};
+use super::protected::{Use, kind_in_text};
 use super::rule::{Pattern, Rule};
 use super::shell::{self, Analysis, Doubt, Part};
 use super::words_as_paths::Scene;
@@ -78,7 +78,7 @@ impl Judge<'_> {
             findings.push(self.opaque(call));
         }
         if findings.is_empty() {
-            findings.push(allowed("it only reads", call.tool));
+            findings.push(allowed_finding("it only reads", call.tool));
         }
         findings
     }
@@ -172,17 +172,17 @@ impl Judge<'_> {
         }
         self.doubts(command, &analysis, bare, findings);
         self.wider_patterns(command, &scene, findings);
-        self.unknown_targets(command, &analysis, &scene, findings, start);
+        self.judge_unknown_targets(command, &analysis, &scene, findings, start);
         self.dangers(command, &analysis, &scene, findings);
         if findings.len() == start {
-            findings.push(Finding { unasked: true, ..allowed("it runs nothing", command) });
+            findings.push(Finding { unasked: true, ..allowed_finding("it runs nothing", command) });
         }
-        self.unconfined(&free, start, findings);
+        self.judge_unconfined(&free, start, findings);
     }
 
     /// The whole command runs in one process. If a rule allows a part of it, none of it is confined, so
     /// read-only parts need approval then, unless they cannot run anything else.
-    fn unconfined(&self, free: &[(usize, &Part)], start: usize, findings: &mut [Finding]) {
+    fn judge_unconfined(&self, free: &[(usize, &Part)], start: usize, findings: &mut [Finding]) {
         let by_rule = |finding: &Finding| finding.verdict == Verdict::Allow && !finding.unasked;
         let is_confined = !self.options.unconfined && !findings.iter().skip(start).any(by_rule);
         if is_confined || self.mode == PermissionMode::Auto {
@@ -211,7 +211,7 @@ impl Judge<'_> {
             parts.peek().is_some() && parts.all(texts::sources_known_file)
         };
         if !analysis.doubts.iter().all(only_sources)
-            && let Some(kind) = named_in(command, &self.places, &self.options.own)
+            && let Some(kind) = kind_in_text(command, &self.places, &self.options.own)
             && !findings.iter().any(|finding| finding.verdict > Verdict::Allow)
         {
             findings.extend(self.may_touch(kind));
@@ -264,7 +264,7 @@ impl Judge<'_> {
         let before = findings.len();
         self.strict_about_words(part, findings);
         let objection = self.objection(part, scene);
-        self.named_files(part, objection.is_none(), scene, findings);
+        self.judge_named_files(part, objection.is_none(), scene, findings);
         self.redirects(part, bare, analysis.reopens, scene, findings);
         let name = part.words.first().and_then(crate::permissions::shell::Word::literal).unwrap_or_default();
         let Some(why) = objection else {
@@ -272,10 +272,10 @@ impl Judge<'_> {
                 findings.push(match bare.or_else(|| self.allowing(part, scene)) {
                     Some(rule) => of_rule(Verdict::Allow, "a rule allows it", rule),
                     None => Finding {
-                        suggestion: self.suggested(part, scene),
+                        suggestion: self.suggested_rule(part, scene),
                         exact: suggest::for_exactly(part).filter(|_| self.is_here(part, scene)),
                         unasked: true,
-                        ..allowed("it only reads", "")
+                        ..allowed_finding("it only reads", "")
                     },
                 });
             }
@@ -301,14 +301,14 @@ impl Judge<'_> {
         }
         let mut finding = self.by_mode(why, &name);
         if finding.verdict == Verdict::Ask {
-            finding.suggestion = self.suggested(part, scene);
+            finding.suggestion = self.suggested_rule(part, scene);
             finding.exact = suggest::for_exactly(part).filter(|_| self.is_here(part, scene));
         }
         findings.push(finding);
     }
 
     /// The rule to offer for a part; none where it would not allow it.
-    fn suggested(&self, part: &Part, scene: &Scene<'_>) -> Option<Rule> {
+    fn suggested_rule(&self, part: &Part, scene: &Scene<'_>) -> Option<Rule> {
         suggest::for_command(part).filter(|_| self.is_here(part, scene))
     }
 
@@ -346,7 +346,7 @@ impl Judge<'_> {
         let allows = |rule: &&&Rule| {
             let Pattern::Command(pattern) = rule.pattern() else { return false };
             let of_outer = |(words, start): &(Vec<shell::Word>, usize)| {
-                pattern.named() > *start
+                pattern.named_word_count() > *start
                     && pattern.matches(words)
                     && arguments::covers(pattern, words.get(*start..).unwrap_or_default(), *start)
             };
@@ -380,7 +380,7 @@ fn of_rule(verdict: Verdict, text: &str, rule: &Rule) -> Finding {
     Finding { verdict, reason, part: String::new(), ..Finding::default() }
 }
 
-fn allowed(text: &str, part: &str) -> Finding {
+fn allowed_finding(text: &str, part: &str) -> Finding {
     let reason = ApprovalReason { text: text.to_owned(), ..ApprovalReason::default() };
     Finding { verdict: Verdict::Allow, reason, part: part.to_owned(), ..Finding::default() }
 }

@@ -16,7 +16,7 @@ use tau_tools::paths::identity;
 
 /// The cached lookups.
 #[derive(Default)]
-struct Known {
+struct LookupCache {
     places: BTreeMap<OsString, Rc<Place>>,
     search: Option<Rc<SearchPath>>,
     programs: BTreeMap<String, Option<PathBuf>>,
@@ -56,7 +56,7 @@ impl SearchPath {
 }
 
 thread_local! {
-    static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) };
+    static KNOWN: RefCell<Option<LookupCache>> = const { RefCell::new(None) };
     /// The value of `PATH` when it was last taken apart, and its folders.
     static LAST_SEARCH: RefCell<(OsString, Rc<SearchPath>)> = RefCell::default();
 }
@@ -87,7 +87,7 @@ impl Drop for Moment {
 
 /// The cached result, or that of `look`, which is cached.
 fn once<Key, Found>(
-    known: fn(&mut Known) -> &mut BTreeMap<Key::Owned, Found>,
+    known: fn(&mut LookupCache) -> &mut BTreeMap<Key::Owned, Found>,
     key: &Key,
     look: impl FnOnce() -> Found,
 ) -> Found
@@ -106,7 +106,7 @@ where
 }
 
 /// The path with links followed as far as it exists, as by [`identity`].
-pub(super) fn followed(path: &Path) -> PathBuf {
+pub(super) fn follow_links(path: &Path) -> PathBuf {
     match place(path) {
         Some(place) => place.real.clone(),
         None => identity(path),
@@ -257,16 +257,16 @@ mod tests {
         {
             let _moment = Moment::begin();
             for name in names.into_iter().chain(names) {
-                assert_eq!(followed(&at(name)), identity(&at(name)), "{name}");
+                assert_eq!(follow_links(&at(name)), identity(&at(name)), "{name}");
                 let found =
                     at(name).symlink_metadata().ok().map(|facts| FileType::from_raw_mode(facts.mode()));
                 assert_eq!((kind(&at(name)), is_folder(&at(name))), (found, at(name).is_dir()), "{name}");
             }
-            assert_eq!(followed(Path::new("/")), Path::new("/"));
+            assert_eq!(follow_links(Path::new("/")), Path::new("/"));
         }
         std::fs::remove_file(at("one")).unwrap();
         std::fs::create_dir(at("one")).unwrap();
         let _moment = Moment::begin();
-        assert_eq!(followed(&at("one/x")), identity(&at("one/x")));
+        assert_eq!(follow_links(&at("one/x")), identity(&at("one/x")));
     }
 }

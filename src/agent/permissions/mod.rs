@@ -33,7 +33,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use judge::Finding;
-pub use protected::Protected;
+pub use protected::ProtectedKind;
 pub use rule::Rule;
 use tau_protocol::approval::{ApprovalReason, PermissionMode, RuleScope};
 pub use tau_protocol::rules::Verdict;
@@ -133,7 +133,7 @@ impl fmt::Display for RuleSource {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Protected paths that need no approval.
-    pub unprotected: Vec<Protected>,
+    pub unprotected: Vec<ProtectedKind>,
     /// The folders of tau's settings and sessions. Absolute.
     pub own: Vec<PathBuf>,
     /// Whether this machine cannot confine commands that run without approval.
@@ -183,7 +183,7 @@ impl Permissions {
     }
 
     /// All rules for display, and the decisions without any rule.
-    pub fn listed(&self) -> PermissionRules {
+    pub fn rules_for_display(&self) -> PermissionRules {
         let listed = |rule: &RuleInForce, in_force: bool| ListedRule {
             list: rule.list,
             rule: rule.rule.to_string(),
@@ -200,11 +200,11 @@ impl Permissions {
         };
         let rules = self.rules.iter().map(|rule| listed(rule, true));
         let untrusted = self.untrusted.iter().map(|rule| listed(rule, false));
-        PermissionRules { rules: rules.chain(untrusted).collect(), built_in: self.built_in() }
+        PermissionRules { rules: rules.chain(untrusted).collect(), built_in: self.built_in_rules() }
     }
 
-    fn built_in(&self) -> Vec<BuiltInRule> {
-        let protected = Protected::TABLE.iter().map(|(kind, name, what)| {
+    fn built_in_rules(&self) -> Vec<BuiltInRule> {
+        let protected = ProtectedKind::TABLE.iter().map(|(kind, name, what)| {
             let in_force = !self.options.unprotected.contains(kind);
             let help = match in_force {
                 true => format!("asked in every mode; `unprotected = [\"{name}\"]` in config.toml ends that"),
@@ -282,7 +282,7 @@ impl Permissions {
         let known: Vec<&Rule> = allowed.map(|known| &known.rule).collect();
         let left = |rules: &[Rule]| {
             let all = known.iter().copied().chain(rules);
-            left_by(all, call.tool, call.access, call.cwd, call.home)
+            remaining_findings(all, call.tool, call.access, call.cwd, call.home)
         };
         let first = left(&rules);
         let beside: Option<Vec<Rule>> = first.iter().map(of).collect();
@@ -371,11 +371,11 @@ pub(crate) fn only_reads(command: &str, cwd: &Path) -> bool {
 
 /// Whether this rule alone would have allowed the call, if it were an allow rule.
 pub fn covers(rule: &Rule, tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> bool {
-    left_by(std::iter::once(rule), tool, access, cwd, home).is_empty()
+    remaining_findings(std::iter::once(rule), tool, access, cwd, home).is_empty()
 }
 
 /// The parts of the call that these rules alone would not have allowed.
-fn left_by<'a>(
+fn remaining_findings<'a>(
     rules: impl Iterator<Item = &'a Rule>,
     tool: &str,
     access: &Access,

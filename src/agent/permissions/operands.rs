@@ -30,7 +30,7 @@ pub(super) fn is_subcommand(part: &Part, index: usize) -> bool {
     if !has(WITH_SUBCOMMANDS, &name) || !literal(index).is_some_and(|text| is_name(&text)) {
         return false;
     }
-    let places = Program::named(&name).map_or(1..2, |program| program.subcommand(&part.words).0);
+    let places = Program::find_by_name(&name).map_or(1..2, |program| program.subcommand(&part.words).0);
     let is_group = |first: &str| GROUPS.iter().any(|(of, groups)| has(of, &name) && has(groups, first));
     places.len() == 1
         && (index == places.start
@@ -66,7 +66,7 @@ pub(super) fn names_no_file(part: &Part) -> bool {
     };
     let words = || part.words.iter().skip(1);
     let operands = || words().filter(|word| option(word).is_none());
-    let place = Program::named(&name).map_or(1, |program| program.subcommand(&part.words).0.start);
+    let place = Program::find_by_name(&name).map_or(1, |program| program.subcommand(&part.words).0.start);
     let is_known =
         part.words.get(..place).is_some_and(|before| before.iter().all(|it| it.literal().is_some()));
     if part.more_arguments || !is_known {

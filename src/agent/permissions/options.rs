@@ -62,7 +62,7 @@ const SAME: &[(&str, &[&str])] = &[
 const KNOWN: &str = "rm cp mv chmod chown curl sed tar git npm pnpm docker kubectl";
 
 /// A command whose options are compared.
-struct Given<'a> {
+struct GivenCommand<'a> {
     /// The program with its subcommand.
     command: String,
     program: &'a str,
@@ -71,7 +71,7 @@ struct Given<'a> {
 }
 
 /// Whether the words of a command have all of these options. `leading` are the program and the subcommand.
-pub(super) fn given(leading: &[String], options: &[NamedOption], words: &[Word]) -> Match {
+pub(super) fn match_options(leading: &[String], options: &[NamedOption], words: &[Word]) -> Match {
     let program = leading.first().map_or("", |program| base(program));
     let command = leading.get(1).map_or_else(|| program.to_owned(), |sub| format!("{program} {sub}"));
     let literals = words.iter().skip(1).map(|word| word.literal().map(Cow::into_owned));
@@ -82,11 +82,11 @@ pub(super) fn given(leading: &[String], options: &[NamedOption], words: &[Word])
     {
         first.insert(0, '-');
     }
-    let given = Given { command, program, words };
+    let given = GivenCommand { command, program, words };
     options.iter().map(|option| given.of_option(option)).min().unwrap_or(Match::No)
 }
 
-impl Given<'_> {
+impl GivenCommand<'_> {
     fn has_clusters(&self) -> bool {
         !has(LONG_BEHIND_A_DASH, self.program)
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::links::followed;
+use super::links::follow_links;
 use super::path_text::{self, Area, PathText};
 use tau_tools::user_error::UserError;
 
@@ -60,7 +60,7 @@ impl JudgedPath {
 
     /// Both forms of an absolute path.
     pub(super) fn of(path: PathBuf) -> Self {
-        let real = in_normal_form(followed(&path));
+        let real = in_normal_form(follow_links(&path));
         JudgedPath { plain: in_normal_form(path), real }
     }
 
@@ -94,7 +94,7 @@ impl Places {
 }
 
 /// A path without `.` and `..`, as far as possible without accessing the disk.
-pub(super) fn normalised(path: &Path) -> PathBuf {
+pub(super) fn normalise(path: &Path) -> PathBuf {
     if is_normal(path) {
         return path.to_owned();
     }
@@ -113,7 +113,7 @@ pub(super) fn normalised(path: &Path) -> PathBuf {
 
 /// Like [`normalised`], for a path that usually is.
 pub(super) fn in_normal_form(path: PathBuf) -> PathBuf {
-    if is_normal(&path) { path } else { normalised(&path) }
+    if is_normal(&path) { path } else { normalise(&path) }
 }
 
 /// Whether a path contains no `.`, `..` or empty names.
@@ -199,13 +199,13 @@ impl PathPattern {
     /// Whether it may be about something in this folder.
     pub(super) fn reaches_into(&self, folder: &PathText, places: &Places) -> bool {
         let below = folder.below();
-        let below = self.compared(&below);
+        let below = self.comparable_text(&below);
         self.areas(places).iter().any(|area| below.meets(&area.text))
     }
 
     /// Whether it is about a path that is not fully known.
     pub(super) fn may_concern(&self, path: &PathText, places: &Places) -> Match {
-        let path = self.compared(path);
+        let path = self.comparable_text(path);
         let areas = self.areas(places);
         let meets = |path: &PathText| areas.iter().any(|area| area.meets(path));
         if !meets(&path) {
@@ -218,7 +218,7 @@ impl PathPattern {
     }
 
     /// A text in the form compared with [`PathPattern::areas`].
-    fn compared<'t>(&self, path: &'t PathText) -> Cow<'t, PathText> {
+    fn comparable_text<'t>(&self, path: &'t PathText) -> Cow<'t, PathText> {
         match self.base {
             Base::Floating => path.strip_prefix("/").map_or(Cow::Borrowed(path), Cow::Owned),
             Base::Workspace | Base::Home | Base::Root => Cow::Borrowed(path),
@@ -282,12 +282,12 @@ impl Globs {
         let written = globs.iter().map(build).collect::<Result<_, _>>()?;
         let these = Globs { written, compiled: Arc::default() };
         if globs.iter().any(|glob| glob.len() > Self::MAX_UNCHECKED) {
-            these.compiled().as_ref().map_err(words)?;
+            these.glob_set().as_ref().map_err(words)?;
         }
         Ok(these)
     }
 
-    fn compiled(&self) -> &Result<GlobSet, globset::Error> {
+    fn glob_set(&self) -> &Result<GlobSet, globset::Error> {
         self.compiled.get_or_init(|| {
             let mut set = GlobSetBuilder::new();
             for glob in &self.written {
@@ -299,7 +299,7 @@ impl Globs {
 
     /// Whether one matches; `doubt` if that cannot be said.
     fn is_match(&self, path: &Path, doubt: bool) -> bool {
-        self.compiled().as_ref().map_or(doubt, |set| set.is_match(path))
+        self.glob_set().as_ref().map_or(doubt, |set| set.is_match(path))
     }
 }
 
@@ -324,7 +324,7 @@ fn has_no_case(path: &Path) -> bool {
 mod tests {
     use std::path::Path;
 
-    use super::{JudgedPath, PathPattern, Places, normalised};
+    use super::{JudgedPath, PathPattern, Places, normalise};
 
     #[test]
     fn patterns_are_like_those_of_gitignore() {
@@ -365,7 +365,7 @@ mod tests {
         );
         assert!(PathPattern::new("../x").is_err() && PathPattern::new("a[").is_err());
         assert!(PathPattern::new(&"?".repeat(1_000_000)).is_err(), "too large to be compiled");
-        assert_eq!(normalised(Path::new("/a/./b/../c")), Path::new("/a/c"));
+        assert_eq!(normalise(Path::new("/a/./b/../c")), Path::new("/a/c"));
     }
 
     #[test]

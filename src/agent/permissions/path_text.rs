@@ -151,7 +151,7 @@ impl PathText {
     }
 
     /// A display form: `*`, `?` and `…` stand for the unknown parts.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn display(&self) -> String {
         let shown = |mark: &Mark| match mark {
             Mark::Char(c) => c.to_string(),
             Mark::One => "?".to_owned(),
@@ -178,7 +178,7 @@ impl PathText {
     }
 
     /// The number of literal characters.
-    pub(super) fn written_marks(&self) -> usize {
+    pub(super) fn literal_char_count(&self) -> usize {
         self.0.iter().filter(|mark| matches!(mark, Mark::Char(_))).count()
     }
 
@@ -239,7 +239,7 @@ impl PathText {
 
     /// Without `.` and `..`. The part before a `..` that follows a hole may be anything: a link may lead
     /// anywhere.
-    pub(super) fn normalised(&self) -> PathText {
+    pub(super) fn normalise(&self) -> PathText {
         let mut parts: Vec<&[Mark]> = Vec::new();
         for part in self.names() {
             match part {
@@ -345,7 +345,7 @@ impl Area {
 }
 
 /// The literal text after all unknown parts.
-pub(super) fn written(marks: &[Mark]) -> &[Mark] {
+pub(super) fn literal_tail(marks: &[Mark]) -> &[Mark] {
     let start = marks.iter().rposition(|mark| *mark == Mark::Any).map_or(0, |at| at + 1);
     marks.get(start..).unwrap_or_default()
 }
@@ -549,7 +549,7 @@ mod tests {
             ("$/x/../c", "$/c"),
             ("/..", ""),
         ] {
-            let mut text = word(given).normalised();
+            let mut text = word(given).normalise();
             text.0.retain(|mark| *mark != Mark::Visible);
             assert_eq!(text, word(expected), "{given}");
         }

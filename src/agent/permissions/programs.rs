@@ -211,7 +211,7 @@ pub(super) fn is_editor(name: &str) -> bool {
 /// Whether a program is listed here, so that its name is no other word.
 pub(super) fn is_known(name: &str) -> bool {
     let alone = [Word::of_text(name)];
-    Program::named(name).is_some() || runs_texts(name) || is_runner(name) || takes_data(&alone, false)
+    Program::find_by_name(name).is_some() || runs_texts(name) || is_runner(name) || takes_data(&alone, false)
 }
 
 /// The name of a program without its folder.
@@ -229,12 +229,12 @@ pub(super) fn name(words: &[Word]) -> Option<Cow<'_, str>> {
 
 /// Whether a program is a shell or an interpreter, in any version, such as `python3.12`.
 pub(super) fn is_interpreter(name: &str) -> bool {
-    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&unversioned(name))
+    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&without_version(name))
 }
 
 /// Whether a program runs texts: a shell or an interpreter, or another program that is one.
 pub(super) fn runs_texts(name: &str) -> bool {
-    is_interpreter(name) || [name, unversioned(name)].iter().any(|name| MORE_INTERPRETERS.contains(name))
+    is_interpreter(name) || [name, without_version(name)].iter().any(|name| MORE_INTERPRETERS.contains(name))
 }
 
 /// Programs that are also there under names with their version.
@@ -246,13 +246,13 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
     let stem = |name| match name {
         "nodejs" => "node",
         "gmake" => "make",
-        name => unversioned(name),
+        name => without_version(name),
     };
     one == other || stem(one) == stem(other) && VERSIONED.contains(&stem(one))
 }
 
 /// A name without the version at its end.
-pub(super) fn unversioned(name: &str) -> &str {
+pub(super) fn without_version(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-')
 }
 
@@ -270,7 +270,7 @@ pub(super) fn runs_first_operand(name: &str, words: &[Word]) -> bool {
         "add install i ci remove rm uninstall un unlink link up update upgrade list ls info view why outdated \
              audit publish pack version cache store import init create test t start stop help owner login logout"
     );
-    let program = Program::named(name).filter(|_| ["yarn", "pnpm", "bun"].contains(&name));
+    let program = Program::find_by_name(name).filter(|_| ["yarn", "pnpm", "bun"].contains(&name));
     let places = program.map_or(0..0, |program| program.subcommand(words).0);
     let mut operands = words.get(places).unwrap_or_default().iter().filter_map(Word::literal);
     operands.next().is_some_and(|first| !OWN.contains(&first.as_ref()))
@@ -278,7 +278,7 @@ pub(super) fn runs_first_operand(name: &str, words: &[Word]) -> bool {
 
 impl Program {
     /// The facts about a program; `None` if it is not listed.
-    pub(super) fn named(name: &str) -> Option<&'static Program> {
+    pub(super) fn find_by_name(name: &str) -> Option<&'static Program> {
         PROGRAMS.iter().find(|program| program.name == name)
     }
 
@@ -293,7 +293,7 @@ impl Program {
     }
 
     /// The text directly behind an option of more than one letter with which it runs others: `zip -TTcmd`.
-    pub(super) fn glued<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+    pub(super) fn glued_commands<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         let long = self.runs.iter().filter(|spec| spec.starts_with('-') && spec.len() > 2);
         long.filter_map(move |spec| text.strip_prefix(spec))
     }
@@ -414,7 +414,7 @@ fn is_word(spec: &str, text: &str) -> bool {
 /// Whether a program is known to treat its words as data: none of them is run.
 pub(super) fn takes_data(words: &[Word], more_arguments: bool) -> bool {
     let Some(name) = name(words) else { return false };
-    if let Some(program) = Program::named(&name) {
+    if let Some(program) = Program::find_by_name(&name) {
         return program.running(words).is_empty();
     }
     if name == "sed" {

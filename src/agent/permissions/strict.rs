@@ -48,7 +48,7 @@ pub(super) fn values(part: &Part) -> impl Iterator<Item = &Word> {
 }
 
 /// The values that a builtin gives to variables: `export WRAPPER=x`.
-fn declared(part: &Part) -> Vec<Word> {
+fn declared_values(part: &Part) -> Vec<Word> {
     let name = part.words.first().and_then(Word::literal).unwrap_or_default();
     let value = |word: &Word| {
         let variable = word.pieces.first().and_then(Piece::text)?.split_once('=')?.0;
@@ -61,7 +61,7 @@ fn declared(part: &Part) -> Vec<Word> {
 /// How certainly a rule is about a part, including the commands that run it.
 pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
     let mut found = of_words(pattern, &with_module(&part.words), part.more_arguments, 0);
-    if let Some(words) = configured(part) {
+    if let Some(words) = with_variable_options(part) {
         found = found.max(of_words(pattern, &words, part.more_arguments, 0));
     }
     for words in &part.renamed {
@@ -77,7 +77,7 @@ pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
         let before = outer.get(..*start).unwrap_or_default();
         found = found.max(of_texts(pattern, before, 0));
     }
-    let declared = declared(part);
+    let declared = declared_values(part);
     if !part.values.is_empty() || !declared.is_empty() {
         let values = values(part).cloned().chain(declared);
         let words: Vec<Word> = std::iter::once(Word::default()).chain(values).collect();
@@ -92,10 +92,10 @@ pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
 }
 
 /// The words of a part with the options that variables give its program: `npm_config_global=true npm install x`.
-fn configured(part: &Part) -> Option<Vec<Word>> {
+fn with_variable_options(part: &Part) -> Option<Vec<Word>> {
     let option = |(name, value): &(String, Word)| {
         let option = name.to_ascii_lowercase().strip_prefix("npm_config_")?.replace('_', "-");
-        Some(Word::of_text(&format!("--{option}={}", value.shown())))
+        Some(Word::of_text(&format!("--{option}={}", value.display())))
     };
     let mut options = part.values.iter().filter_map(option).peekable();
     options.peek()?;
@@ -133,11 +133,11 @@ fn of_words(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) 
 /// Matches a pattern, and it without its options where a command has these in any place and form.
 fn of_options(pattern: &CommandPattern, words: &[Word], matches: impl Fn(&CommandPattern) -> Match) -> Match {
     let mut found = matches(pattern);
-    for (pattern, options) in pattern.unordered() {
+    for (pattern, options) in pattern.unordered_forms() {
         if found == Match::Yes {
             return found;
         }
-        let given = options::given(pattern.leading(), options, words);
+        let given = options::match_options(pattern.leading(), options, words);
         if given != Match::No {
             found = matches(pattern).min(given).max(found);
         }
@@ -300,7 +300,7 @@ fn has_word(text: &str, word: &str) -> bool {
 /// variables.
 pub(super) fn texts(words: &[Word]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    let program = programs::name(words).and_then(|name| Program::named(&name));
+    let program = programs::name(words).and_then(|name| Program::find_by_name(&name));
     let mut add = |text: &str| {
         if !text.is_empty() && text.len() <= MAX_TEXT_BYTES && found.len() < MAX_TEXTS {
             found.push(text.to_owned());
@@ -321,7 +321,7 @@ pub(super) fn texts(words: &[Word]) -> Vec<String> {
         if is_option && !text.starts_with("--") {
             add(text.get(2..).unwrap_or_default());
             // The command may stand directly behind an option of several letters.
-            let values = program.into_iter().flat_map(|program| program.glued(&text));
+            let values = program.into_iter().flat_map(|program| program.glued_commands(&text));
             values.for_each(&mut add);
         }
         if let Some((name, value)) = text.split_once('=')
@@ -381,7 +381,7 @@ impl Reach<'_> {
             found.push((leading.chain(rest).collect(), certainty));
             return;
         };
-        let program = Program::named(self.program).filter(|_| named == 1);
+        let program = Program::find_by_name(self.program).filter(|_| named == 1);
         let has_targets = has(WITH_TARGETS, self.program);
         let (mut at, mut is_loose, mut certainty) = (start, false, certainty);
         while let Some(word) = self.words.get(at).filter(|_| found.len() < MAX_FORMS) {
@@ -490,7 +490,7 @@ pub(super) fn run_commands(part: &Part, wanted: &dyn Fn(&str) -> bool) -> Vec<Ve
     if !part.words.iter().any(is_interpreter) {
         return found;
     }
-    let texts = part.words.iter().skip(1).map(Word::shown).chain(part.texts.iter().cloned());
+    let texts = part.words.iter().skip(1).map(Word::display).chain(part.texts.iter().cloned());
     for text in texts.filter(|text| RUNNING.iter().any(|sign| text.contains(sign))) {
         let mut words = vec![Word::of_text("sh")];
         for (literal, before) in literals(&text).into_iter().chain([("", ";")]) {
@@ -498,7 +498,7 @@ pub(super) fn run_commands(part: &Part, wanted: &dyn Fn(&str) -> bool) -> Vec<Ve
             let is_list = code.starts_with(',') && code.ends_with(',') && !code.contains(['(', ')', ';']);
             let is_joined = words.len() > 1 && ["", "+", ".", ".."].contains(&code);
             if let Some(first) = words.pop_if(|_| is_joined) {
-                words.push(Word::of_text(&(first.shown() + literal)));
+                words.push(Word::of_text(&(first.display() + literal)));
                 continue;
             }
             if is_list {
@@ -506,7 +506,7 @@ pub(super) fn run_commands(part: &Part, wanted: &dyn Fn(&str) -> bool) -> Vec<Ve
                 words.extend(code.matches(',').skip(1).map(Word::of_text));
             } else {
                 let is_command =
-                    words.len() > 2 || words.iter().skip(1).any(|word| word.shown().contains(' '));
+                    words.len() > 2 || words.iter().skip(1).any(|word| word.display().contains(' '));
                 let inner = || inner_commands(&words, false, wanted);
                 found.extend(is_command.then(inner).into_iter().flatten());
                 words.truncate(1);

@@ -67,12 +67,12 @@ fn name(part: &Part) -> Option<Cow<'_, str>> {
 /// The rule for exactly these words, if they are all known.
 fn exact(part: &Part) -> Option<Rule> {
     let words: Option<Vec<Cow<'_, str>>> =
-        part.words.iter().map(|word| word.literal().and_then(quoted)).collect();
+        part.words.iter().map(|word| word.literal().and_then(quote)).collect();
     format!("bash({})", words?.join(" ")).parse().ok()
 }
 
 /// A word as a rule names it; none for one that nobody can read in a rule.
-fn quoted(word: Cow<'_, str>) -> Option<Cow<'_, str>> {
+fn quote(word: Cow<'_, str>) -> Option<Cow<'_, str>> {
     if is_plain(&word) {
         return Some(word);
     }

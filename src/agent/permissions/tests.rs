@@ -21,13 +21,13 @@ pub(super) fn permissions(rules: &[(&str, Verdict)]) -> Permissions {
     Permissions::new(rules.iter().map(rule).collect(), Options { own, ..Options::default() })
 }
 
-fn judged(permissions: &Permissions, mode: PermissionMode, access: &Access, tool: &str) -> Judgement {
+fn judge_access(permissions: &Permissions, mode: PermissionMode, access: &Access, tool: &str) -> Judgement {
     let (cwd, home) = (Path::new("/work"), Some(Path::new("/home/me")));
     permissions.judge(&CallFacts { mode, tool, access, read_only: false, cwd, home })
 }
 
 pub(super) fn command(permissions: &Permissions, mode: PermissionMode, command: &str) -> Judgement {
-    judged(permissions, mode, &Access::command(command), "bash")
+    judge_access(permissions, mode, &Access::command(command), "bash")
 }
 
 #[track_caller]
@@ -390,7 +390,7 @@ fn files_follow_rules_modes_and_links() {
         ("mcp__good__*", Allow),
         ("mcp__bad__*", Deny),
     ]);
-    let file = |mode, tool: &str, access: Access| judged(&rules, mode, &access, tool).verdict;
+    let file = |mode, tool: &str, access: Access| judge_access(&rules, mode, &access, tool).verdict;
     let (ask, auto, plan) = (PermissionMode::Ask, PermissionMode::Auto, PermissionMode::Plan);
     assert_eq!(file(ask, "edit", Access::change("/work/src/a.rs")), Allow);
     assert_eq!(file(ask, "write", Access::change("/work/src/a.rs")), Allow);
@@ -450,11 +450,11 @@ fn protected_paths_are_asked_in_every_mode() {
             ],
         );
         check(&everything, mode, Allow, &["cat .git/HEAD", "cat ~/.bashrc", "rm x", "ls ~"]);
-        let write = judged(&everything, mode, &Access::change("/work/.git/hooks/x"), "write");
+        let write = judge_access(&everything, mode, &Access::change("/work/.git/hooks/x"), "write");
         assert_eq!((write.verdict, write.suggested_rules), (Ask, Vec::new()));
-        assert_eq!(judged(&everything, mode, &Access::read("/home/me/.ssh/x"), "read").verdict, Ask);
+        assert_eq!(judge_access(&everything, mode, &Access::read("/home/me/.ssh/x"), "read").verdict, Ask);
     }
-    let options = Options { unprotected: vec![Protected::Git], ..Options::default() };
+    let options = Options { unprotected: vec![ProtectedKind::Git], ..Options::default() };
     let without = Permissions::new(Vec::new(), options);
     check(&without, PermissionMode::Auto, Allow, &["cp x .git/config"]);
     check(&without, PermissionMode::Auto, Ask, &["cat ~/.ssh/x"]);
@@ -525,7 +525,7 @@ fn suggested_rules_are_sound_and_cover_the_call() {
         assert_eq!(suggested(text), rule, "{text}");
     }
     let file = |path: &str| {
-        judged(&none, PermissionMode::Ask, &Access::change(path), "edit").suggested_rules.join(" and ")
+        judge_access(&none, PermissionMode::Ask, &Access::change(path), "edit").suggested_rules.join(" and ")
     };
     assert_eq!(file("/work/src/a/b.rs"), "edit(src/**)");
     assert_eq!(file("/work/README.md"), "edit(./README.md)");

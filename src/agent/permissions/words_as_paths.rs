@@ -50,7 +50,7 @@ struct Lookup {
 type KnownPaths = Vec<(Lookup, Rc<[NamedPath]>)>;
 
 /// A path among the words of a part, and how it is named there.
-pub(super) struct Named {
+pub(super) struct PathMention {
     pub path: NamedPath,
     pub how: Naming,
     /// False for a bare word that names no file, which cannot be read.
@@ -89,7 +89,7 @@ pub(super) struct Scene<'a> {
 
 impl NamedPath {
     /// A known path, with links followed or not.
-    fn known(path: PathBuf, follows: bool) -> Self {
+    fn from_path(path: PathBuf, follows: bool) -> Self {
         if follows {
             return NamedPath::Known(Rc::new(JudgedPath::of(path)));
         }
@@ -107,7 +107,7 @@ impl NamedPath {
 }
 
 /// The folder in a variable that the command does not set.
-fn inherited(name: &str) -> Option<PathText> {
+fn inherited_folder(name: &str) -> Option<PathText> {
     let value = FOLDERS.contains(&name).then(|| std::env::var_os(name)).flatten().map(PathBuf::from)?;
     value.is_absolute().then(|| PathText::from(value.as_path()))
 }
@@ -200,7 +200,7 @@ impl<'a> Scene<'a> {
             Some(word) if word.literal().is_some_and(|text| text == "-" || text.starts_with('+')) => {
                 vec![PathText::any()]
             }
-            Some(word) => self.texts(word).iter().flat_map(|text| self.expanded(text).into_owned()).collect(),
+            Some(word) => self.texts(word).iter().flat_map(|text| self.expand(text).into_owned()).collect(),
         };
         let others = loops && targets.iter().any(|target| !target.is_absolute());
         let known = self.directories.clone();
@@ -213,7 +213,7 @@ impl<'a> Scene<'a> {
     }
 
     fn add_directory(&mut self, directory: PathText) {
-        let directory = if directory.text().is_some() { directory } else { directory.normalised() };
+        let directory = if directory.text().is_some() { directory } else { directory.normalise() };
         if self.directories.contains(&directory) {
             return;
         }
@@ -242,7 +242,7 @@ impl<'a> Scene<'a> {
                     number.push(Mark::Name);
                     vec![number]
                 }
-                _ => vec![inherited(name).unwrap_or_else(PathText::any)],
+                _ => vec![inherited_folder(name).unwrap_or_else(PathText::any)],
             };
         };
         if splits { values.iter().map(split).collect() } else { values.clone() }
@@ -256,7 +256,7 @@ impl<'a> Scene<'a> {
         let all = super::word_texts::atoms(word);
         let mut found = Vec::new();
         for atoms in all {
-            found.extend(self.filled(&atoms, word.splits));
+            found.extend(self.texts_of_atoms(&atoms, word.splits));
             if found.len() > MAX_ALTERNATIVES {
                 return vec![PathText::any()];
             }
@@ -265,7 +265,7 @@ impl<'a> Scene<'a> {
         found
     }
 
-    fn filled(&self, atoms: &[super::word_texts::Atom], splits: bool) -> Vec<PathText> {
+    fn texts_of_atoms(&self, atoms: &[super::word_texts::Atom], splits: bool) -> Vec<PathText> {
         use super::word_texts::Atom;
         let mut found = vec![PathText::default()];
         for atom in atoms {
@@ -294,7 +294,7 @@ impl<'a> Scene<'a> {
     }
 
     /// A path with its `~` replaced, and paths through `/proc` and `/dev/fd` replaced by their targets.
-    fn expanded<'t>(&self, text: &'t PathText) -> Cow<'t, [PathText]> {
+    fn expand<'t>(&self, text: &'t PathText) -> Cow<'t, [PathText]> {
         if text.starts_with("~") {
             let (name, rest) =
                 text.split_once('/').map_or((text.clone(), None), |(name, rest)| (name, Some(rest)));
@@ -342,25 +342,25 @@ impl<'a> Scene<'a> {
         if let Some((_, known)) = self.paths.borrow().get(text).and_then(|known| known.iter().find(is_same)) {
             return Rc::clone(known);
         }
-        let found: Rc<[NamedPath]> = self.found_paths(text, lookup).into();
+        let found: Rc<[NamedPath]> = self.resolve_paths(text, lookup).into();
         self.paths.borrow_mut().entry(text.clone()).or_default().push((lookup, Rc::clone(&found)));
         found
     }
 
-    fn found_paths(&self, text: &PathText, Lookup { elsewhere, follows }: Lookup) -> Vec<NamedPath> {
+    fn resolve_paths(&self, text: &PathText, Lookup { elsewhere, follows }: Lookup) -> Vec<NamedPath> {
         let unknown = [PathText::any()];
         let directories = if elsewhere { &unknown } else { self.directories.as_slice() };
         let known =
             self.known_directories.get_or_init(|| self.directories.iter().map(PathText::path).collect());
         let mut found = Vec::new();
-        for text in self.expanded(text).iter() {
+        for text in self.expand(text).iter() {
             let is_fixed = text.is_absolute() || text.marks().first() == Some(&Mark::Any);
             let bases = if is_fixed { directories.get(..1).unwrap_or_default() } else { directories };
             let literal = text.text();
             for (at, base) in bases.iter().enumerate() {
                 let known = known.get(at).filter(|_| !elsewhere).and_then(Option::as_ref);
                 match (known, &literal) {
-                    (Some(base), Some(text)) => found.push(NamedPath::known(base.join(text), follows)),
+                    (Some(base), Some(text)) => found.push(NamedPath::from_path(base.join(text), follows)),
                     _ => self.add_path(&text.within(base), follows, &mut found),
                 }
             }
@@ -370,22 +370,22 @@ impl<'a> Scene<'a> {
 
     fn add_path(&self, text: &PathText, follows: bool, found: &mut Vec<NamedPath>) {
         if let Some(path) = text.path() {
-            return found.push(NamedPath::known(path, follows));
+            return found.push(NamedPath::from_path(path, follows));
         }
         if !text.is_possible() {
             return;
         }
-        let normal = text.normalised();
+        let normal = text.normalise();
         // The folder before the first hole may be reached through links.
         let known = text.known_start();
         if let Some((folder, _)) = known.rsplit_once('/').filter(|(folder, _)| follows && !folder.is_empty())
         {
-            let real = links::followed(Path::new(folder));
+            let real = links::follow_links(Path::new(folder));
             let is_linked = real != Path::new(folder);
             if let Some(rest) = is_linked.then(|| text.strip_prefix(folder)).flatten() {
                 let mut whole = PathText::from(real.as_path());
                 whole.extend(&rest);
-                let whole = whole.normalised();
+                let whole = whole.normalise();
                 found.extend((whole != normal).then_some(NamedPath::Partly(whole)));
             }
         }
@@ -394,8 +394,8 @@ impl<'a> Scene<'a> {
             let now = text.on_disk(MAX_NAMES).unwrap_or_default();
             let is_link = |path: &Path| links::kind(path).is_some_and(|kind| kind.is_symlink());
             let links = now.iter().filter(|path| follows && is_link(path));
-            found.extend(links.map(|path| NamedPath::known(path.clone(), true)));
-            found.extend(now.into_iter().map(|path| NamedPath::known(path, false)));
+            found.extend(links.map(|path| NamedPath::from_path(path.clone(), true)));
+            found.extend(now.into_iter().map(|path| NamedPath::from_path(path, false)));
         }
         found.push(NamedPath::Partly(normal));
     }
@@ -424,7 +424,7 @@ impl<'a> Scene<'a> {
     }
 
     /// The values that the command itself gives to a variable.
-    pub(super) fn given(&self, name: &str) -> &[PathText] {
+    pub(super) fn assigned_values(&self, name: &str) -> &[PathText] {
         self.values.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -483,7 +483,7 @@ impl<'a> Scene<'a> {
 
     /// The paths that the name and the arguments of a part may be. `changes` is true if it may do more than
     /// read them.
-    pub(super) fn named(&self, part: &Part, changes: bool) -> Vec<Named> {
+    pub(super) fn path_mentions(&self, part: &Part, changes: bool) -> Vec<PathMention> {
         let mut named = Vec::new();
         let program = super::folders::program(part);
         let is_editor = changes && super::programs::is_editor(&program);
@@ -517,13 +517,17 @@ impl<'a> Scene<'a> {
                         let is_there = || matches!(path, NamedPath::Known(_)) && path.is_there();
                         let counts = counts || is_there();
                         if !is_subcommand || is_there() {
-                            named.push(Named { path: path.clone(), how: Naming::Word, counts });
+                            named.push(PathMention { path: path.clone(), how: Naming::Word, counts });
                         }
                     }
                     if changes && index > 0 && !is_subcommand {
                         let through = folders.iter().chain(self.folders());
                         let ends = through.flat_map(|folder| ends_in(&candidate, folder));
-                        named.extend(ends.map(|path| Named { path, how: Naming::Through, counts: true }));
+                        named.extend(ends.map(|path| PathMention {
+                            path,
+                            how: Naming::Through,
+                            counts: true,
+                        }));
                     }
                 }
                 // What was found is a whole name.
@@ -533,17 +537,17 @@ impl<'a> Scene<'a> {
                 let inner = inner.iter().map(|text| (text, Naming::InText));
                 for (text, how) in inner.chain(in_home.iter().map(|text| (text, Naming::AtHome))) {
                     let paths = self.paths_from(text, part);
-                    let named_in = |path: &NamedPath| Named { path: path.clone(), how, counts: true };
+                    let named_in = |path: &NamedPath| PathMention { path: path.clone(), how, counts: true };
                     named.extend(paths.iter().map(named_in));
                 }
             }
         }
         if changes {
-            self.add_searched(part, &mut named);
+            self.add_search_results(part, &mut named);
         }
         if super::programs::uses_more_files(part) && !part.words.iter().any(super::word_texts::is_filled_in) {
             let path = NamedPath::Partly(PathText::any());
-            named.push(Named { path, how: Naming::Word, counts: false });
+            named.push(PathMention { path, how: Naming::Word, counts: false });
         }
         named
     }
@@ -552,7 +556,7 @@ impl<'a> Scene<'a> {
     fn word_texts(&self, part: &Part, word: &Word) -> (Vec<PathText>, bool) {
         let is_whole = matches!(word.pieces.as_slice(), [Piece::Text(text), Piece::Unknown] if text == "{}");
         match part.outer.last().filter(|_| is_whole) {
-            Some((outer, _)) => (self.found(outer), true),
+            Some((outer, _)) => (self.find_results(outer), true),
             None => (self.texts(word), false),
         }
     }
@@ -581,7 +585,7 @@ fn ends_in(text: &PathText, folder: &Path) -> Vec<NamedPath> {
         if part.is_empty() || matches!(part.text().as_deref(), Some("." | ".." | "~")) {
             break;
         }
-        if part.is_open() && part.written_marks() == 0 {
+        if part.is_open() && part.literal_char_count() == 0 {
             break;
         }
         let mut longer = part.clone();
@@ -592,8 +596,8 @@ fn ends_in(text: &PathText, folder: &Path) -> Vec<NamedPath> {
         end = longer;
         let whole = end.within(&PathText::from(folder));
         found.push(match whole.path() {
-            Some(path) => NamedPath::known(path, false),
-            None => NamedPath::Partly(whole.normalised()),
+            Some(path) => NamedPath::from_path(path, false),
+            None => NamedPath::Partly(whole.normalise()),
         });
     }
     found

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::dangerous::services::matched;
+use super::dangerous::services::needed_words;
 use super::programs;
-use super::protected::Protected::{self, Git, Ssh, Startup};
+use super::protected::ProtectedKind::{self, Git, Ssh, Startup};
 use super::shell::{Part, Piece, Word};
 use super::strict::run_commands;
 use super::subcommands::has;
@@ -41,7 +41,7 @@ const GIT_VALUED: &[&str] = tau_tools::words!(
 
 /// Other programs: the words that must be among the first, and the kind they write. `-` is any word except an
 /// option that lists.
-const OTHERS: [(&str, &[&str], Protected); 40] = [
+const OTHERS: [(&str, &[&str], ProtectedKind); 40] = [
     ("crontab", &[], Startup),
     ("at", &[], Startup),
     ("batch", &[], Startup),
@@ -76,12 +76,12 @@ const OTHERS: [(&str, &[&str], Protected); 40] = [
     ("scalar", &["register", "clone", "reconfigure"], Git),
     ("git-lfs", &["install"], Git),
     ("ssh-copy-id", &[], Ssh),
-    ("claude", &["mcp", "config", "plugin"], Protected::Agents),
-    ("codex", &["mcp", "login", "logout"], Protected::Agents),
-    ("gemini", &["mcp", "extensions"], Protected::Agents),
-    ("opencode", &["auth", "mcp"], Protected::Agents),
-    ("tau", TAU, Protected::Tau),
-    ("taucode", TAU, Protected::Tau),
+    ("claude", &["mcp", "config", "plugin"], ProtectedKind::Agents),
+    ("codex", &["mcp", "login", "logout"], ProtectedKind::Agents),
+    ("gemini", &["mcp", "extensions"], ProtectedKind::Agents),
+    ("opencode", &["auth", "mcp"], ProtectedKind::Agents),
+    ("tau", TAU, ProtectedKind::Tau),
+    ("taucode", TAU, ProtectedKind::Tau),
 ];
 /// Commands of tau that write its settings.
 const TAU: &[&str] = &["add", "auth", "import", "login", "mcp", "remove", "uninstall", "update"];
@@ -122,7 +122,7 @@ const PRINTING: &[(&str, &str)] = &[
 const LISTING: [&str; 9] = ["-l", "list", "ls", "get", "--list", "show", "--help", "--version", "debug"];
 
 /// The kind of the stored keys or passwords that a part prints.
-pub(super) fn prints_keys(part: &Part) -> Option<Protected> {
+pub(super) fn prints_keys(part: &Part) -> Option<ProtectedKind> {
     let is_wanted = |name: &str| PRINTING.iter().any(|(of, _)| has(of, name));
     let prints = |words: &[Word]| {
         let Some(name) = programs::name(words) else { return false };
@@ -132,14 +132,14 @@ pub(super) fn prints_keys(part: &Part) -> Option<Protected> {
         }
         let literals: Vec<Cow<'_, str>> =
             words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
-        needed.any(|(_, needed)| matched(needed, words, &literals).is_some())
+        needed.any(|(_, needed)| needed_words(needed, words, &literals).is_some())
     };
     let inner = || run_commands(part, &is_wanted);
-    (prints(&part.words) || inner().iter().any(|words| prints(words))).then_some(Protected::Keys)
+    (prints(&part.words) || inner().iter().any(|words| prints(words))).then_some(ProtectedKind::Keys)
 }
 
 /// The kind of protected files that a part writes, or a command that it runs.
-pub(super) fn writes(part: &Part) -> Option<Protected> {
+pub(super) fn writes(part: &Part) -> Option<ProtectedKind> {
     let is_wanted = |name: &str| {
         name == "git" || name.starts_with("git-") || OTHERS.iter().any(|(program, ..)| *program == name)
     };
@@ -147,7 +147,7 @@ pub(super) fn writes(part: &Part) -> Option<Protected> {
     of(&part.words).or_else(|| run_commands(part, &is_wanted).iter().find_map(|words| of(words)))
 }
 
-fn writes_words(words: &[Word], more_arguments: bool) -> Option<Protected> {
+fn writes_words(words: &[Word], more_arguments: bool) -> Option<ProtectedKind> {
     let name = words.first().and_then(Word::literal)?;
     let name = name.rsplit('/').next().unwrap_or_default();
     let words: Vec<&Word> = words.iter().skip(1).collect();

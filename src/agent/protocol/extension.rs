@@ -126,7 +126,7 @@ pub struct ExtensionRow {
 
 impl ExtensionRow {
     /// Prepends a note that its program runs in the sandbox of the model's commands.
-    pub fn say_sandboxed(&mut self) {
+    pub fn add_sandbox_note(&mut self) {
         let rest = if self.description.is_empty() { "" } else { " · " };
         self.description = format!("sandboxed{rest}{}", self.description);
     }

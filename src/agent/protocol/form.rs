@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 
 /// A field of a form. Its texts come from the server and are not safe to print.
@@ -115,10 +115,10 @@ impl FormField {
                 let length = text.chars().count() as u64;
                 match (min_length, max_length) {
                     (Some(least), _) if length < *least => {
-                        Err(format!("it needs at least {}", counted(*least, "character")).into())
+                        Err(format!("it needs at least {}", pluralize(*least, "character")).into())
                     }
                     (_, Some(most)) if length > *most => {
-                        Err(format!("it can have at most {}", counted(*most, "character")).into())
+                        Err(format!("it can have at most {}", pluralize(*most, "character")).into())
                     }
                     _ => check_format(text, format.as_deref()),
                 }

@@ -414,7 +414,7 @@ impl BashExecution {
     }
 
     /// The output, with a note about the sandbox denial.
-    pub fn noted_output(&self) -> Cow<'_, str> {
+    pub fn output_with_note(&self) -> Cow<'_, str> {
         match self.sandbox_note() {
             None => Cow::Borrowed(&self.output),
             Some(note) => Cow::Owned(format!("{}\n{note}", self.output.trim_end())),
@@ -443,7 +443,7 @@ pub struct CustomMessage {
 
 impl CustomMessage {
     /// A text for the model, which the user does not see.
-    pub fn hidden(
+    pub fn new_hidden(
         custom_type: &str,
         text: impl Into<String>,
         details: Option<Value>,

@@ -174,21 +174,21 @@ impl SessionMirror {
     fn questions(&mut self, event: &QuestionEvent) {
         match event {
             QuestionEvent::Asked { id, question } => self.questions.push((id.clone(), question.clone())),
-            QuestionEvent::AskWithdrawn { id } => self.answered(id),
+            QuestionEvent::AskWithdrawn { id } => self.remove_question(id),
             QuestionEvent::ApprovalRequested { request } => self.approvals.push(request.as_ref().clone()),
             QuestionEvent::ApprovalEnded { id, .. } => self.approvals.retain(|request| request.id != *id),
         }
     }
 
     /// Applies a command that the front end has sent: no event reports that a question was answered.
-    pub fn sent(&mut self, command: &AgentCommand) {
+    pub fn apply_command(&mut self, command: &AgentCommand) {
         if let AgentCommand::Questions(QuestionCommand::Answer { id, .. }) = command {
-            self.answered(id);
+            self.remove_question(id);
         }
     }
 
     /// Records that a question was answered.
-    pub fn answered(&mut self, id: &str) {
+    pub fn remove_question(&mut self, id: &str) {
         self.questions.retain(|(own, _)| own != id);
     }
 

@@ -27,7 +27,7 @@ pub struct PlanWindow {
 
 impl PlanWindow {
     /// How much of it is used at this time, in percent: nothing after its end.
-    pub fn used(&self, now_ms: i64) -> u64 {
+    pub fn usage_percent(&self, now_ms: i64) -> u64 {
         let is_over = self.resets_at.is_some_and(|end| end <= now_ms);
         if is_over { 0 } else { self.used_percent.clamp(0.0, 999.0).round() as u64 }
     }

@@ -12,7 +12,7 @@ pub fn of(message: &str) -> Option<String> {
     let words = if words.is_empty() { line } else { words };
     let sentence = first_sentence(words).trim_end_matches(['.', ':', '。', ' ']);
     let sentence = if sentence.is_empty() { words } else { sentence };
-    Some(shortened(&sentence.split_whitespace().collect::<Vec<_>>().join(" ")))
+    Some(shorten(&sentence.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
 /// The paths of the files that pi has put before a message, each in a `<file name="…">`, and the words.
@@ -70,7 +70,7 @@ fn first_sentence(line: &str) -> &str {
 }
 
 /// The text cut after a word if possible, with an ellipsis.
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     if text.chars().count() <= MAX_LEN {
         return text.to_owned();
     }

@@ -68,7 +68,7 @@ impl Assembler {
             StreamEvent::Signature { content_index, signature, redacted } => {
                 self.sign(*content_index, signature, *redacted);
             }
-            StreamEvent::Usage(usage) => self.usage = self.priced(*usage),
+            StreamEvent::Usage(usage) => self.usage = self.usage_with_cost(*usage),
             StreamEvent::ResponseId(id) => self.response_id = Some(id.clone()),
             StreamEvent::Thinking | StreamEvent::Silent { .. } | StreamEvent::Plan(_) => {}
             StreamEvent::Stop(reason) => self.stop = Some(*reason),
@@ -198,7 +198,7 @@ impl Assembler {
         unique
     }
 
-    fn priced(&self, usage: Usage) -> Usage {
+    fn usage_with_cost(&self, usage: Usage) -> Usage {
         let sum = [usage.output, usage.cache_read, usage.cache_write];
         let total_tokens = sum.iter().fold(usage.input, |sum, part| sum.saturating_add(*part));
         let cost = self.model.cost.map(|price| price.of(&usage)).unwrap_or_default();

@@ -101,7 +101,7 @@ pub(super) struct BlockWriter {
 
 impl BlockWriter {
     /// Whether a tool call has begun.
-    pub(super) fn called(&self) -> bool {
+    pub(super) fn has_calls(&self) -> bool {
         self.calls > 0
     }
 
@@ -250,7 +250,7 @@ impl BlockWriter {
         &mut self,
         place: BlockIndex,
         signature: &str,
-        redacted: Redacted,
+        redacted: Redaction,
         out: &mut Vec<StreamEvent>,
     ) {
         if signature.is_empty() {
@@ -263,7 +263,7 @@ impl BlockWriter {
             open.start(out);
             content_index = open.index;
         }
-        let redacted = redacted == Redacted::Yes;
+        let redacted = redacted == Redaction::Yes;
         out.push(StreamEvent::Signature { content_index, signature: signature.to_owned(), redacted });
     }
 
@@ -286,7 +286,7 @@ impl BlockWriter {
         self.close_all(out);
         let reason = match reason {
             StopReason::Length => StopReason::Length,
-            _ if self.called() => StopReason::ToolUse,
+            _ if self.has_calls() => StopReason::ToolUse,
             _ => StopReason::Stop,
         };
         out.push(StreamEvent::Stop(reason));
@@ -309,7 +309,7 @@ impl BlockWriter {
 
 /// Whether a thinking block's text is kept by the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Redacted {
+pub(super) enum Redaction {
     Yes,
     No,
 }

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::error_kind::{is_plan_limit, is_spent, kind_of, plan_reset};
-use super::error_text::{is_page, message_of, page_title, plain, shortened};
+use super::error_text::{is_page, message_of, page_title, plain, shorten};
 use super::failure::{Failure, FailureKind};
 use super::retry_time;
 use crate::secrets::Secrets;
@@ -33,7 +33,7 @@ pub fn from_status(
         None => plain(&secrets.redact(body), status),
     };
     let kind = kind_of(Some(status), &value, &message);
-    let mut failure = Failure::new(kind, shortened(&message));
+    let mut failure = Failure::new(kind, shorten(&message));
     failure.hint = hint(kind, &value).map(str::to_owned);
     if is_plan_limit(&value) {
         failure.hint = Some(plan_hint(plan_reset(&value, now_ms)));

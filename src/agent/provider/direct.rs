@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::aws_key::AwsKey;
 use super::bedrock;
 use super::event_stream::AwsEventStream;
-use super::http::{Http, ResponseBody, Unanswered, aborted};
+use super::http::{Http, RequestFailure, ResponseBody, abort_failure};
 pub use super::idle_timeout::IdleLimits;
 use super::idle_timeout::IdleTimer;
 use super::nul::without_nul;
@@ -49,7 +49,7 @@ impl Direct {
 
     /// Adds a listener that receives every request and its answer.
     #[must_use]
-    pub fn heard_by(self, listener: WireListener) -> Self {
+    pub fn with_wire_listener(self, listener: WireListener) -> Self {
         Direct { listener: Some(listener), ..self }
     }
 
@@ -93,7 +93,7 @@ pub fn encode(format: &dyn WireFormat, request: &ModelRequest) -> Result<HttpReq
 }
 
 /// The request with the signature that a cloud expects.
-fn signed(request: &ModelRequest, mut encoded: HttpRequest) -> Result<HttpRequest, Failure> {
+fn sign(request: &ModelRequest, mut encoded: HttpRequest) -> Result<HttpRequest, Failure> {
     bedrock::sign_request(request, &mut encoded, jiff::Timestamp::now())?;
     Ok(encoded)
 }
@@ -118,7 +118,7 @@ struct Answer {
 }
 
 /// A request that is waiting for the head of its answer.
-type Sending = Pin<Box<dyn Future<Output = Result<ResponseBody, Unanswered>> + Send>>;
+type Sending = Pin<Box<dyn Future<Output = Result<ResponseBody, RequestFailure>> + Send>>;
 
 enum State {
     New(Box<ModelRequest>),
@@ -132,7 +132,7 @@ impl Answer {
         loop {
             // Stopping is immediate, even if events are queued.
             if self.cancel.is_cancelled() {
-                self.cut_short(aborted());
+                self.cut_short(abort_failure());
             }
             if let Some(event) = self.queue.pop_front() {
                 return Some(event);
@@ -153,7 +153,7 @@ impl Answer {
             let message = format!("the model {} has no known wire format", request.model.reference());
             return self.emit(vec![StreamEvent::Failed(Failure::new(FailureKind::Config, message))]);
         };
-        match encode(format, request).and_then(|encoded| signed(request, encoded)) {
+        match encode(format, request).and_then(|encoded| sign(request, encoded)) {
             Err(failure) => self.emit(vec![StreamEvent::Failed(failure)]),
             Ok(encoded) => {
                 self.secrets = encoded.headers.secrets();
@@ -162,7 +162,8 @@ impl Answer {
                     key.secrets().iter().for_each(|secret| self.secrets.add(secret));
                 }
                 self.events = bedrock::has_event_stream(&request.model).then(AwsEventStream::default);
-                self.record = self.listener.as_ref().map(|listener| listener.sent(&encoded, &self.secrets));
+                self.record =
+                    self.listener.as_ref().map(|listener| listener.report_request(&encoded, &self.secrets));
                 let (http, cancel) = (Arc::clone(&self.http), self.cancel.clone());
                 let sending = Box::pin(async move { http.send(&encoded, &cancel).await });
                 self.watch.note(&[], Instant::now());
@@ -184,7 +185,7 @@ impl Answer {
                 let reader = Box::new(reader.by_way_of(body.proxy.take()));
                 self.state = State::Reading { body: Box::new(body), reader };
             }
-            Some(Err(Unanswered { failure, plan })) => {
+            Some(Err(RequestFailure { failure, plan })) => {
                 self.queue.extend(plan_event(plan));
                 self.emit(vec![StreamEvent::Failed(failure)]);
             }
@@ -203,7 +204,7 @@ impl Answer {
         let mut came = false;
         tokio::select! {
             biased;
-            () = self.cancel.cancelled() => reader.fail(aborted(), &mut events),
+            () = self.cancel.cancelled() => reader.fail(abort_failure(), &mut events),
             part = body.chunk() => match part {
                 Ok(Some(bytes)) => {
                     came = true;
@@ -230,10 +231,10 @@ impl Answer {
         // Also after bytes without content, which may arrive endlessly.
         match self.watch.wake(now) {
             Some(Err(failure)) => reader.fail(failure, &mut events),
-            Some(Ok(silent)) if !reader.ended() => events.push(silent),
+            Some(Ok(silent)) if !reader.has_ended() => events.push(silent),
             _ => {}
         }
-        if !reader.ended() {
+        if !reader.has_ended() {
             self.state = State::Reading { body, reader };
         }
         self.emit(events);

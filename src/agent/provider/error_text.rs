@@ -57,7 +57,7 @@ pub(super) fn page_title(html: &str) -> String {
         Some(title) if !title.trim().is_empty() => title.to_owned(),
         _ => without_tags(&without_element(&without_element(html, "script"), "style")),
     };
-    let text = unescaped(&text);
+    let text = unescape(&text);
     let line: Vec<&str> = text.split_whitespace().collect();
     line.join(" ").chars().filter(|c| !c.is_control()).take(200).collect()
 }
@@ -79,13 +79,13 @@ fn without_element(html: &str, name: &str) -> String {
 }
 
 /// The text with the character references that titles have.
-fn unescaped(text: &str) -> String {
+fn unescape(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('&') {
         plain.push_str(before);
         let name = after.split_once(';').filter(|(name, _)| name.len() <= 8);
-        match name.and_then(|(name, after)| Some((referred(name)?, after))) {
+        match name.and_then(|(name, after)| Some((resolve_reference(name)?, after))) {
             Some((c, after)) => {
                 plain.push(c);
                 rest = after;
@@ -99,7 +99,7 @@ fn unescaped(text: &str) -> String {
     plain + rest
 }
 
-fn referred(name: &str) -> Option<char> {
+fn resolve_reference(name: &str) -> Option<char> {
     let number = |digits: &str, radix: u32| u32::from_str_radix(digits, radix).ok().and_then(char::from_u32);
     match name {
         "amp" => Some('&'),
@@ -135,7 +135,7 @@ fn without_tags(html: &str) -> String {
 }
 
 /// The message, cut to [`MAX_MESSAGE`] bytes.
-pub(super) fn shortened(message: &str) -> String {
+pub(super) fn shorten(message: &str) -> String {
     if message.len() <= MAX_MESSAGE {
         return message.to_owned();
     }

@@ -48,13 +48,13 @@ impl AwsEventStream {
         if !(PRELUDE + CHECKSUM..=MAX_MESSAGE).contains(&length)
             || crc32(prelude.get(..8).unwrap_or_default()) != number(prelude, 8)
         {
-            return Err(damaged());
+            return Err(stream_failure());
         }
         Ok((rest.len() >= length).then_some(length))
     }
 }
 
-fn damaged() -> Failure {
+fn stream_failure() -> Failure {
     Failure::new(FailureKind::Protocol, "the event stream is damaged")
 }
 
@@ -66,13 +66,13 @@ fn number(bytes: &[u8], at: usize) -> u32 {
 /// Appends the event of a message.
 fn event(message: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
     let end = message.len().saturating_sub(CHECKSUM);
-    let (body, sum) = message.split_at_checked(end).ok_or_else(damaged)?;
+    let (body, sum) = message.split_at_checked(end).ok_or_else(stream_failure)?;
     if crc32(body) != number(sum, 0) {
-        return Err(damaged());
+        return Err(stream_failure());
     }
     let headers = PRELUDE + number(message, 4) as usize;
-    let payload = body.get(headers..).ok_or_else(damaged)?;
-    let headers = self::headers(body.get(PRELUDE..headers).ok_or_else(damaged)?)?;
+    let payload = body.get(headers..).ok_or_else(stream_failure)?;
+    let headers = self::headers(body.get(PRELUDE..headers).ok_or_else(stream_failure)?)?;
     let header =
         |name: &str| headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     let value: Value = serde_json::from_slice(payload).unwrap_or_default();
@@ -88,9 +88,9 @@ fn event(message: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
         }
         _ => {
             let Some(bytes) = value.get("bytes").and_then(Value::as_str) else { return Ok(()) };
-            let bytes = BASE64_STANDARD.decode(bytes).map_err(|_| damaged())?;
+            let bytes = BASE64_STANDARD.decode(bytes).map_err(|_| stream_failure())?;
             // On one line, as an event is.
-            serde_json::from_slice::<Value>(&bytes).map_err(|_| damaged())?.to_string()
+            serde_json::from_slice::<Value>(&bytes).map_err(|_| stream_failure())?.to_string()
         }
     };
     let name = serde_json::from_str::<Value>(&data).ok();
@@ -117,8 +117,8 @@ fn error_type(exception: &str) -> &'static str {
 fn headers(mut bytes: &[u8]) -> Result<Vec<(String, String)>, Failure> {
     let mut headers = Vec::new();
     while let Some((length, rest)) = bytes.split_first() {
-        let (name, rest) = rest.split_at_checked(usize::from(*length)).ok_or_else(damaged)?;
-        let (kind, rest) = rest.split_first().ok_or_else(damaged)?;
+        let (name, rest) = rest.split_at_checked(usize::from(*length)).ok_or_else(stream_failure)?;
+        let (kind, rest) = rest.split_first().ok_or_else(stream_failure)?;
         let (size, rest) = match kind {
             0 | 1 => (0, rest),
             2 => (1, rest),
@@ -127,7 +127,7 @@ fn headers(mut bytes: &[u8]) -> Result<Vec<(String, String)>, Failure> {
             5 | 8 => (8, rest),
             9 => (16, rest),
             6 | 7 => {
-                let (size, rest) = rest.split_at_checked(2).ok_or_else(damaged)?;
+                let (size, rest) = rest.split_at_checked(2).ok_or_else(stream_failure)?;
                 (
                     usize::from(u16::from_be_bytes([
                         size.first().copied().unwrap_or(0),
@@ -136,9 +136,9 @@ fn headers(mut bytes: &[u8]) -> Result<Vec<(String, String)>, Failure> {
                     rest,
                 )
             }
-            _ => return Err(damaged()),
+            _ => return Err(stream_failure()),
         };
-        let (value, rest) = rest.split_at_checked(size).ok_or_else(damaged)?;
+        let (value, rest) = rest.split_at_checked(size).ok_or_else(stream_failure)?;
         if *kind == TEXT {
             let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
             headers.push((text(name), text(value)));

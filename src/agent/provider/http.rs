@@ -22,7 +22,7 @@ use reqwest::{Client, Response};
 use tokio_util::sync::CancellationToken;
 
 use super::classify::from_status;
-use super::error_text::{is_page, shortened};
+use super::error_text::{is_page, shorten};
 use super::sigv4::host as authority;
 use super::{Failure, FailureKind, Headers, HttpRequest};
 use crate::secrets::Secrets;
@@ -56,15 +56,15 @@ pub struct Http {
 
 /// A request that got no answer, or an error as its answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Unanswered {
+pub struct RequestFailure {
     pub failure: Failure,
     /// How much of the plan's limits is used, if the answer says so.
     pub(crate) plan: Vec<PlanWindow>,
 }
 
-impl From<Failure> for Unanswered {
+impl From<Failure> for RequestFailure {
     fn from(failure: Failure) -> Self {
-        Unanswered { failure, plan: Vec::new() }
+        RequestFailure { failure, plan: Vec::new() }
     }
 }
 
@@ -109,7 +109,7 @@ impl Http {
         &self,
         request: &HttpRequest,
         cancel: &CancellationToken,
-    ) -> Result<ResponseBody, Unanswered> {
+    ) -> Result<ResponseBody, RequestFailure> {
         let body = serde_json::to_vec(&request.body).map_err(|error| {
             Failure::new(FailureKind::Request, format!("the request cannot be written: {error}"))
         })?;
@@ -160,7 +160,7 @@ impl Http {
         headers: &Headers,
         body: Vec<u8>,
         cancel: &CancellationToken,
-    ) -> Result<ResponseBody, Unanswered> {
+    ) -> Result<ResponseBody, RequestFailure> {
         let parsed = address(url)?;
         let peer = Peer::of(&parsed, &self.network.proxy);
         let client = self.client(&parsed)?;
@@ -171,18 +171,18 @@ impl Http {
         let sending = self.worker.spawn(request.headers(header_map(headers)?).send());
         let answered = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(aborted().into()),
-            answered = sending => answered.map_err(|_| closed())?,
+            () = cancel.cancelled() => return Err(abort_failure().into()),
+            answered = sending => answered.map_err(|_| disconnect_failure())?,
         };
         let response = answered.map_err(|error| transport_failure(&error, &peer))?;
         match response.status().as_u16() {
             200..=299 => Ok(ResponseBody::read(response, peer, &self.worker, self.pace)),
-            300..=399 => Err(redirected(&response, peer.host()).into()),
+            300..=399 => Err(redirect_failure(&response, peer.host()).into()),
             status => {
                 let plan = body::plan_of(&response);
-                let (failure, is_page) = refused(response, headers, cancel).await;
+                let (failure, is_page) = read_error_response(response, headers, cancel).await;
                 let failure = of_proxy(failure, status, &peer, is_page);
-                Err(Unanswered { failure, plan })
+                Err(RequestFailure { failure, plan })
             }
         }
     }
@@ -206,12 +206,12 @@ async fn text(mut body: ResponseBody, limit: usize) -> Result<String, Failure> {
 }
 
 /// The failure of a request that the user stopped.
-pub(super) fn aborted() -> Failure {
+pub(super) fn abort_failure() -> Failure {
     Failure::new(FailureKind::Aborted, "stopped")
 }
 
 /// The failure of a connection that ended silently, for example when the program is about to end.
-fn closed() -> Failure {
+fn disconnect_failure() -> Failure {
     Failure::new(FailureKind::Network, "the connection was closed")
 }
 
@@ -266,7 +266,7 @@ fn header_map(headers: &Headers) -> Result<HeaderMap, Failure> {
     Ok(map)
 }
 
-fn redirected(response: &Response, host: &str) -> Failure {
+fn redirect_failure(response: &Response, host: &str) -> Failure {
     let target = response.headers().get("location").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let target = match reqwest::Url::parse(target) {
         Ok(url) => format!("{}://{}", url.scheme(), authority(&url)),
@@ -282,7 +282,11 @@ fn redirected(response: &Response, host: &str) -> Failure {
 
 /// The failure in an error answer, without the keys of the request, and whether it is a web page. Only the part of the
 /// body that arrives in time is read.
-async fn refused(mut response: Response, headers: &Headers, cancel: &CancellationToken) -> (Failure, bool) {
+async fn read_error_response(
+    mut response: Response,
+    headers: &Headers,
+    cancel: &CancellationToken,
+) -> (Failure, bool) {
     let status = response.status().as_u16();
     let lower = |(name, value): (&HeaderName, &HeaderValue)| {
         Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
@@ -299,7 +303,7 @@ async fn refused(mut response: Response, headers: &Headers, cancel: &Cancellatio
     };
     tokio::select! {
         biased;
-        () = cancel.cancelled() => return (aborted(), false),
+        () = cancel.cancelled() => return (abort_failure(), false),
         () = tokio::time::sleep(ERROR_BODY) => {}
         () = reading => {}
     }
@@ -323,7 +327,7 @@ fn of_proxy(failure: Failure, status: u16, peer: &Peer, is_page: bool) -> Failur
         true => format!("{}, by way of {proxy}", failure.message),
         false => format!("{} (status {status}, {peer})", failure.message),
     };
-    let message = shortened(&said);
+    let message = shorten(&said);
     match status {
         407 => Failure::new(FailureKind::Config, message).hint(format!("{}: {}", LOGIN.0, LOGIN.1)),
         _ => Failure { message, ..failure },
@@ -360,7 +364,7 @@ fn transport_failure(error: &reqwest::Error, peer: &Peer) -> Failure {
         Some((_, (cause, hint), _)) => (FailureKind::Config, (*cause).to_owned(), Some((*hint).to_owned())),
         None => (kind, cause, hint),
     };
-    let failure = Failure::new(kind, shortened(&format!("{what}: {cause}")));
+    let failure = Failure::new(kind, shorten(&format!("{what}: {cause}")));
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Failure, FailureKind, StreamEvent};
 use tau_protocol::event::Delta;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// The time limits of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Default for IdleLimits {
 
 /// The part of an answer that is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Awaited {
+enum AwaitedPart {
     /// The first piece, or the beginning of a thought.
     First,
     /// The rest of a call.
@@ -48,7 +48,7 @@ enum Awaited {
 #[derive(Debug)]
 pub(super) struct IdleTimer {
     limits: IdleLimits,
-    awaited: Awaited,
+    awaited: AwaitedPart,
     /// The time when content last arrived.
     spoke: Instant,
     /// The time when any bytes last arrived.
@@ -60,7 +60,13 @@ pub(super) struct IdleTimer {
 impl IdleTimer {
     /// A timer for an answer whose request is sent now.
     pub(super) fn new(limits: IdleLimits, now: Instant) -> Self {
-        IdleTimer { limits, awaited: Awaited::First, spoke: now, stirred: now, reports: now + limits.report }
+        IdleTimer {
+            limits,
+            awaited: AwaitedPart::First,
+            spoke: now,
+            stirred: now,
+            reports: now + limits.report,
+        }
     }
 
     /// The time for the next call of [`IdleTimer::wake`].
@@ -72,11 +78,13 @@ impl IdleTimer {
     pub(super) fn note(&mut self, events: &[StreamEvent], now: Instant) {
         self.stirred = now;
         let mut news = events.iter().filter_map(|event| match event {
-            StreamEvent::Thinking | StreamEvent::Delta(Delta::ThinkingStart { .. }) => Some(Awaited::First),
-            StreamEvent::Delta(Delta::ToolCallStart { .. } | Delta::ToolCallDelta { .. }) => {
-                Some(Awaited::Call)
+            StreamEvent::Thinking | StreamEvent::Delta(Delta::ThinkingStart { .. }) => {
+                Some(AwaitedPart::First)
             }
-            StreamEvent::Delta(_) => Some(Awaited::More),
+            StreamEvent::Delta(Delta::ToolCallStart { .. } | Delta::ToolCallDelta { .. }) => {
+                Some(AwaitedPart::Call)
+            }
+            StreamEvent::Delta(_) => Some(AwaitedPart::More),
             _ => None,
         });
         if let Some(last) = news.next_back() {
@@ -103,9 +111,9 @@ impl IdleTimer {
     fn deadline(&self) -> Instant {
         let IdleLimits { first, idle, .. } = self.limits;
         match self.awaited {
-            Awaited::First => self.spoke + first,
-            Awaited::Call => (self.spoke + first.max(idle)).min(self.stirred + idle),
-            Awaited::More => self.spoke + idle,
+            AwaitedPart::First => self.spoke + first,
+            AwaitedPart::Call => (self.spoke + first.max(idle)).min(self.stirred + idle),
+            AwaitedPart::More => self.spoke + idle,
         }
     }
 }
@@ -116,7 +124,7 @@ fn ms(duration: Duration) -> u64 {
 
 fn silent(silence: Duration) -> Failure {
     let message =
-        format!("no data from the provider for {}", counted(silence.as_secs_f32().round(), "second"));
+        format!("no data from the provider for {}", pluralize(silence.as_secs_f32().round(), "second"));
     Failure::new(FailureKind::Timeout, message)
 }
 

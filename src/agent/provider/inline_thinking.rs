@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     /// The thinking and the text of an answer that arrives in these pieces.
-    fn parted<'a>(pieces: impl Iterator<Item = &'a str>) -> (String, String) {
+    fn split_pieces<'a>(pieces: impl Iterator<Item = &'a str>) -> (String, String) {
         let mut parts = InlineThinking::default();
         let (mut thinking, mut text) = (String::new(), String::new());
         let mut all: Vec<Piece> = pieces.flat_map(|piece| parts.push(piece)).collect();
@@ -260,11 +260,11 @@ mod tests {
         ];
         for (answer, thinking, text) in cases {
             let expected = (thinking.to_owned(), text.to_owned());
-            assert_eq!(parted([answer].into_iter()), expected, "{answer:?}");
-            assert_eq!(parted(answer.split_inclusive(|_| true)), expected, "{answer:?}");
+            assert_eq!(split_pieces([answer].into_iter()), expected, "{answer:?}");
+            assert_eq!(split_pieces(answer.split_inclusive(|_| true)), expected, "{answer:?}");
             for (at, _) in answer.char_indices() {
                 let (first, second) = answer.split_at(at);
-                assert_eq!(parted([first, second].into_iter()), expected, "{answer:?} cut at {at}");
+                assert_eq!(split_pieces([first, second].into_iter()), expected, "{answer:?} cut at {at}");
             }
         }
     }
@@ -275,9 +275,9 @@ mod tests {
         let size = 300_000;
         let started = std::time::Instant::now();
         let blanks = " ".repeat(size);
-        assert_eq!(parted(blanks.chars().map(|_| " ")), (String::new(), blanks.clone()));
+        assert_eq!(split_pieces(blanks.chars().map(|_| " ")), (String::new(), blanks.clone()));
         let line = format!("<think>x\n{blanks}{}", "<".repeat(size));
-        assert_eq!(parted([line.as_str()].into_iter()).0.len(), line.len() - "<think>".len());
+        assert_eq!(split_pieces([line.as_str()].into_iter()).0.len(), line.len() - "<think>".len());
         assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
     }
 

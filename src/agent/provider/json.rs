@@ -23,7 +23,7 @@ pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 impl Text<'_> {
     /// The text; `None` if it is absent or empty.
-    pub(super) fn filled<'t, 'a: 't, T: Borrow<Text<'a>>>(text: &'t Option<T>) -> Option<&'t str> {
+    pub(super) fn non_empty<'t, 'a: 't, T: Borrow<Text<'a>>>(text: &'t Option<T>) -> Option<&'t str> {
         text.as_ref().map(|text| text.borrow().0.as_ref()).filter(|text| !text.is_empty())
     }
 }
@@ -35,7 +35,7 @@ pub(super) enum StringOrJson<'a> {
     #[default]
     Nothing,
     Text(Cow<'a, str>),
-    /// A list, an object, a number; boxed like [`Boxed`].
+    /// A list, an object, a number; boxed like [`RareField`].
     Other(Box<Value>),
 }
 
@@ -176,14 +176,14 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListOrTextVisitor<T> {
 
 /// A field that most events lack. Boxed, because an event is moved several times while it is read, which is
 /// much of the work for a small one.
-pub(super) type Boxed<T> = Option<Box<T>>;
+pub(super) type RareField<T> = Option<Box<T>>;
 
 /// A second, slower reading of an object that typed reading refused: lone surrogates become U+FFFD, and the
 /// last of repeated keys counts.
 pub(super) fn lenient(text: &str) -> Result<Value, Failure> {
     serde_json::from_str(text)
         .or_else(|error| serde_json::from_str(&without_lone_surrogates(text)).map_err(|_| error))
-        .map_err(|error| malformed(&error))
+        .map_err(|error| json_failure(&error))
 }
 
 /// Has an object read by `read`; if that fails, a second time with what a strict reader refuses repaired.
@@ -195,11 +195,11 @@ pub(super) fn read_object(
         return Ok(());
     }
     // Raw values cannot be borrowed from a repaired object, so its text is read again.
-    read(&lenient(text)?.to_string()).map_err(|error| malformed(&error))
+    read(&lenient(text)?.to_string()).map_err(|error| json_failure(&error))
 }
 
 /// The failure for an unreadable frame.
-pub(super) fn malformed(error: &serde_json::Error) -> Failure {
+pub(super) fn json_failure(error: &serde_json::Error) -> Failure {
     Failure::new(FailureKind::Protocol, format!("the provider sent malformed JSON: {error}"))
 }
 

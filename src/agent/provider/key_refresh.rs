@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use tokio_util::sync::CancellationToken;
 
-use super::http::aborted;
+use super::http::abort_failure;
 use super::key_source::KeySource;
 use super::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport};
 use tau_protocol::model::Model;
@@ -29,7 +29,7 @@ impl KeyRefresh {
     }
 
     /// The refusal with advice.
-    fn named(&self, model: &Model, refusal: Failure) -> Failure {
+    fn add_advice(&self, model: &Model, refusal: Failure) -> Failure {
         match self.keys.advice(model) {
             Some(advice) => Failure { hint: Some(advice), ..refusal },
             None => refusal,
@@ -37,7 +37,7 @@ impl KeyRefresh {
     }
 
     /// The request, to the address that the source of its key names.
-    fn addressed(&self, request: ModelRequest) -> ModelRequest {
+    fn apply_address(&self, request: ModelRequest) -> ModelRequest {
         match self.keys.address(&request.model) {
             Some(base_url) => {
                 let model = Arc::new(Model { base_url, ..Model::clone(&request.model) });
@@ -53,12 +53,12 @@ impl KeyRefresh {
         let Some(refused) = request.key.clone() else { return Err(refusal) };
         let renewed = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(aborted()),
-            renewed = self.keys.renewed(&request.model, &refused) => renewed,
+            () = cancel.cancelled() => return Err(abort_failure()),
+            renewed = self.keys.replacement_key(&request.model, &refused) => renewed,
         };
         match renewed {
             Ok(Some(key)) => {
-                let request = self.addressed(ModelRequest { key: Some(key), ..request });
+                let request = self.apply_address(ModelRequest { key: Some(key), ..request });
                 Ok(self.inner.stream(request, cancel))
             }
             Ok(None) => Err(refusal),
@@ -97,7 +97,7 @@ impl Answer {
                     return Some(event);
                 }
             };
-            let refusal = self.transport.named(&self.model, refusal);
+            let refusal = self.transport.add_advice(&self.model, refusal);
             let Some(second) = self.second.take() else { return Some(StreamEvent::Failed(refusal)) };
             match self.transport.again(second, refusal).await {
                 Ok(stream) => self.stream = stream,
@@ -110,7 +110,7 @@ impl Answer {
 impl Transport for KeyRefresh {
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
         let second = Second { request: request.clone(), cancel: cancel.clone() };
-        let request = self.addressed(request);
+        let request = self.apply_address(request);
         let stream = self.inner.stream(request, cancel);
         let model = Arc::clone(&second.request.model);
         let answer = Answer { transport: self.clone(), stream, model, second: Some(second) };

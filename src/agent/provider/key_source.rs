@@ -21,7 +21,7 @@ pub trait KeySource: Send + Sync {
 
     /// Another key than `refused`, which the provider did not accept; `None` if there is no other. A source
     /// with keys that expire gets a new one here; the default asks for the key again.
-    fn renewed<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
+    fn replacement_key<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
         Box::pin(async move { Ok(self.key(model).await?.filter(|key| key != refused)) })
     }
 

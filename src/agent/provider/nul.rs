@@ -59,10 +59,10 @@ fn has_nul(message: &Message) -> bool {
 fn block_has_nul(block: &Block) -> bool {
     match block {
         Block::Text { text, text_signature } => {
-            text.contains('\0') || text_signature.as_deref().is_some_and(escaped)
+            text.contains('\0') || text_signature.as_deref().is_some_and(contains_nul)
         }
         Block::Thinking { thinking, thinking_signature, .. } => {
-            thinking.contains('\0') || thinking_signature.as_deref().is_some_and(escaped)
+            thinking.contains('\0') || thinking_signature.as_deref().is_some_and(contains_nul)
         }
         Block::ToolCall(call) => call.name.contains('\0') || value_has_nul(&call.arguments),
         Block::Image { .. } | Block::Unknown(_) => false,
@@ -71,7 +71,7 @@ fn block_has_nul(block: &Block) -> bool {
 
 /// Whether a signature, which may be JSON text, contains a NUL. An escaped backslash before `u0000` only
 /// costs a second check.
-fn escaped(signature: &str) -> bool {
+fn contains_nul(signature: &str) -> bool {
     signature.contains('\0') || signature.contains("\\u0000")
 }
 

@@ -16,7 +16,7 @@ pub(super) trait ObjectDecoder: Send {
     fn object(&mut self, text: &str, event: &str, out: &mut Vec<StreamEvent>) -> serde_json::Result<()>;
 
     /// Handles `[DONE]`.
-    fn done(&mut self, _out: &mut Vec<StreamEvent>) {}
+    fn on_done(&mut self, _out: &mut Vec<StreamEvent>) {}
 
     /// Closes open blocks and emits `Failed`.
     fn fail(&mut self, failure: Failure, out: &mut Vec<StreamEvent>);
@@ -34,7 +34,7 @@ impl<T: ObjectDecoder> AnswerDecoder for T {
                 self.fail(failure, out);
             }
         } else if text == "[DONE]" {
-            self.done(out);
+            self.on_done(out);
         } else if frame.event == "error" {
             self.fail(from_error(&Value::String(frame.data.clone())), out);
         }

@@ -32,10 +32,10 @@ pub(super) fn of_headers(headers: &[(&str, &str)], now_ms: i64) -> Vec<PlanWindo
         ));
     }
     for (name, value) in headers {
-        let Some(window) = unified(name) else { continue };
+        let Some(window) = window_name(name) else { continue };
         let Some(used) = value.trim().parse::<f64>().ok().filter(|used| used.is_finite()) else { continue };
         let reset = format!("anthropic-ratelimit-unified-{window}-reset");
-        let (minutes, name) = named(window);
+        let (minutes, name) = parse_window(window);
         let resets_at = number(&reset).filter(|at| *at > 0.0).map(milliseconds);
         windows.push((minutes, PlanWindow { name, used_percent: used * 100.0, resets_at }));
     }
@@ -48,14 +48,14 @@ fn milliseconds(seconds: f64) -> i64 {
 }
 
 /// The name of the window in `anthropic-ratelimit-unified-NAME-utilization`.
-fn unified(header: &str) -> Option<&str> {
+fn window_name(header: &str) -> Option<&str> {
     let name = header.strip_prefix("anthropic-ratelimit-unified-")?.strip_suffix("-utilization")?;
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     (is_plain && (1..=MAX_NAME_LEN).contains(&name.len())).then_some(name)
 }
 
 /// The length of a window in minutes, and its name for people, by its name in a header: `5h`, `7d`, `7d_opus`.
-fn named(window: &str) -> (u64, String) {
+fn parse_window(window: &str) -> (u64, String) {
     let (span, only) = window.split_once('_').unwrap_or((window, ""));
     let minutes = match span.split_at_checked(span.len().saturating_sub(1)) {
         Some((count, "h")) => count.parse::<u64>().ok().map(|hours| hours.saturating_mul(60)),
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_window_is_unused_after_its_end() {
         let five = window("5h", 41.6, Some(1_000));
-        assert_eq!((five.used(999), five.used(1_000)), (42, 0));
-        assert_eq!(window("5h", 1e9, None).used(0), 999);
+        assert_eq!((five.usage_percent(999), five.usage_percent(1_000)), (42, 0));
+        assert_eq!(window("5h", 1e9, None).usage_percent(0), 999);
     }
 }

@@ -4,7 +4,7 @@
 //! messages before these are shortened.
 
 use super::classify::{Stray, stray};
-use super::error_text::shortened;
+use super::error_text::shorten;
 use super::sse::{MAX_EVENT, STRAY, SseFrame, SseParser, TooLarge};
 use super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 use crate::secrets::Secrets;
@@ -58,7 +58,7 @@ impl AnswerReader {
     }
 
     /// Whether `Stop` or `Failed` was emitted; nothing follows.
-    pub fn ended(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         self.ended
     }
 
@@ -113,7 +113,7 @@ impl AnswerReader {
     /// Removes keys from the message of the failure that ended the answer, then shortens it.
     fn redact(&self, out: &mut [StreamEvent]) {
         if let Some(StreamEvent::Failed(failure)) = out.last_mut() {
-            failure.message = shortened(&self.secrets.redact(&failure.message));
+            failure.message = shorten(&self.secrets.redact(&failure.message));
         }
     }
 

@@ -68,7 +68,7 @@ impl<'a> Headers<'a> {
             return Some(ms.max(0.0) as u64);
         }
         let value = self.get("retry-after")?;
-        wait(value, now_ms).or_else(|| rfc2822(value).and_then(|until| left(until, now_ms)))
+        wait(value, now_ms).or_else(|| rfc2822(value).and_then(|until| time_until(until, now_ms)))
     }
 
     /// The latest reset of the exhausted limits; for a single unnamed limit its reset.
@@ -131,7 +131,7 @@ fn in_words(message: &str, now_ms: Now) -> Option<u64> {
     in_span.or_else(|| {
         DATE_LEADS.iter().find_map(|lead| {
             let word = after(lead)?.split([' ', ',', ')', '"']).next()?.trim_end_matches('.');
-            date(&word.to_uppercase()).and_then(|until| left(until, now_ms))
+            date(&word.to_uppercase()).and_then(|until| time_until(until, now_ms))
         })
     })
 }
@@ -141,20 +141,20 @@ fn wait(value: &str, now_ms: Now) -> Option<u64> {
     let value = value.trim();
     match value.parse::<f64>() {
         Ok(number) if number.is_finite() => of_number(number, now_ms),
-        _ => span(&value.to_lowercase()).or_else(|| date(value).and_then(|until| left(until, now_ms))),
+        _ => span(&value.to_lowercase()).or_else(|| date(value).and_then(|until| time_until(until, now_ms))),
     }
 }
 
 /// A number is seconds; a very large one is a time in seconds or milliseconds since 1970.
 fn of_number(number: f64, now_ms: Now) -> Option<u64> {
     match number {
-        number if number >= EPOCH_MS => left(number as i64, now_ms),
-        number if number >= EPOCH_SECONDS => left((number * 1000.0) as i64, now_ms),
+        number if number >= EPOCH_MS => time_until(number as i64, now_ms),
+        number if number >= EPOCH_SECONDS => time_until((number * 1000.0) as i64, now_ms),
         number => Some((number.max(0.0) * 1000.0) as u64),
     }
 }
 
-fn left(until_ms: i64, now_ms: Now) -> Option<u64> {
+fn time_until(until_ms: i64, now_ms: Now) -> Option<u64> {
     Some(u64::try_from(until_ms.saturating_sub(now_ms?)).unwrap_or(0))
 }
 

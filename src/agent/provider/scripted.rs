@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::http::aborted;
+use super::http::abort_failure;
 use super::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport};
 use tau_protocol::event::Delta;
 use tau_protocol::message::{StopReason, ToolCall};
@@ -37,7 +37,7 @@ impl From<Vec<StreamEvent>> for Script {
 
 impl Script {
     /// Adds a pause before each event.
-    pub fn paced(self, pause: Duration) -> Self {
+    pub fn with_pauses(self, pause: Duration) -> Self {
         let steps = self.0.into_iter().flat_map(|step| [ScriptStep::Wait(pause), step]);
         Script(steps.collect())
     }
@@ -86,24 +86,27 @@ type Answering = Box<dyn Fn(&ModelRequest) -> Script + Send + Sync>;
 
 /// A transport that plays scripts, one per request, and records the requests.
 #[derive(Default)]
-pub struct Scripted {
+pub struct ScriptedTransport {
     queue: Mutex<VecDeque<Script>>,
     answering: Option<Answering>,
     requests: Mutex<Vec<ModelRequest>>,
 }
 
-tau_tools::debug_fields!(Scripted {});
+tau_tools::debug_fields!(ScriptedTransport {});
 
-impl Scripted {
+impl ScriptedTransport {
     /// Answers the requests with these scripts in order; then with a failure.
     pub fn new<S: Into<Script>>(scripts: impl IntoIterator<Item = S>) -> Self {
         let queue = scripts.into_iter().map(Into::into).collect();
-        Scripted { queue: Mutex::new(queue), ..Scripted::default() }
+        ScriptedTransport { queue: Mutex::new(queue), ..ScriptedTransport::default() }
     }
 
     /// Answers each request with the script that `answer` returns for it.
     pub fn answering<S: Into<Script>>(answer: impl Fn(&ModelRequest) -> S + Send + Sync + 'static) -> Self {
-        Scripted { answering: Some(Box::new(move |request| answer(request).into())), ..Scripted::default() }
+        ScriptedTransport {
+            answering: Some(Box::new(move |request| answer(request).into())),
+            ..ScriptedTransport::default()
+        }
     }
 
     /// Appends a script to the queue.
@@ -129,7 +132,7 @@ impl Scripted {
     }
 }
 
-impl Transport for Scripted {
+impl Transport for ScriptedTransport {
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
         let steps: VecDeque<ScriptStep> = self.script(&request).0.into();
         self.requests.lock().push(request);
@@ -147,7 +150,7 @@ impl Transport for Scripted {
 async fn play(steps: &mut VecDeque<ScriptStep>, cancel: &CancellationToken) -> Option<StreamEvent> {
     loop {
         if cancel.is_cancelled() {
-            return Some(StreamEvent::Failed(aborted()));
+            return Some(StreamEvent::Failed(abort_failure()));
         }
         match steps.pop_front()? {
             ScriptStep::Event(event) => return Some(event),

@@ -83,7 +83,7 @@ impl SseParser {
             };
         }
         self.line.extend_from_slice(rest);
-        self.bounded(&self.line)
+        self.check_size(&self.line)
     }
 
     /// Handles the end of the bytes: passes on an event without its blank line, then stray text. Fails when
@@ -102,7 +102,7 @@ impl SseParser {
 
     /// Checks that there is space for a line, complete or not: the result for the beginning of a line never
     /// differs from that for all of it.
-    fn bounded(&self, line: &[u8]) -> Result<(), TooLarge> {
+    fn check_size(&self, line: &[u8]) -> Result<(), TooLarge> {
         let (size, most) = match line.strip_prefix(b"data:") {
             Some(value) => {
                 let value = value.strip_prefix(b" ").unwrap_or(value);
@@ -116,7 +116,7 @@ impl SseParser {
     fn take_line(&mut self, line: &[u8], each: &mut impl FnMut(&SseFrame)) -> Result<(), TooLarge> {
         let line = if self.started { line } else { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) };
         self.started = true;
-        self.bounded(line)?;
+        self.check_size(line)?;
         if let Some(value) = line.strip_prefix(b"data:") {
             self.take_data(value.strip_prefix(b" ").unwrap_or(value));
             return Ok(());

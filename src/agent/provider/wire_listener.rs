@@ -41,7 +41,7 @@ impl WireListener {
     }
 
     /// Reports a request, and returns the record of its answer.
-    pub(super) fn sent(&self, request: &HttpRequest, secrets: &Secrets) -> AnswerRecord {
+    pub(super) fn report_request(&self, request: &HttpRequest, secrets: &Secrets) -> AnswerRecord {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let masked = |(name, value): &(String, String)| {

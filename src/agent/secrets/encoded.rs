@@ -52,7 +52,7 @@ impl Encoding {
         let one = |step| (step, at + 1);
         match self {
             Encoding::Plain => one(Step::Symbol(byte)),
-            Encoding::Escaped => match escaped(text, at) {
+            Encoding::Escaped => match decode_escape(text, at) {
                 Some((byte, length)) => (Step::Symbol(byte), at + length),
                 None => one(Step::Symbol(byte)),
             },
@@ -90,7 +90,8 @@ impl Encoding {
 
     /// Whether the text may contain forms that are not found by another encoding.
     fn may_be_in(self, text: &[u8]) -> bool {
-        let has_escape = || memchr::memchr2_iter(b'%', b'\\', text).any(|at| escaped(text, at).is_some());
+        let has_escape =
+            || memchr::memchr2_iter(b'%', b'\\', text).any(|at| decode_escape(text, at).is_some());
         self != Encoding::Escaped || has_escape()
     }
 
@@ -156,7 +157,7 @@ static HEX: [u8; 256] = {
 };
 
 /// The byte of an escape at `at`, and the length of the escape.
-fn escaped(text: &[u8], at: usize) -> Option<(u8, usize)> {
+fn decode_escape(text: &[u8], at: usize) -> Option<(u8, usize)> {
     let mark = match text.get(at..)? {
         [b'%', ..] => 1,
         [b'\\', b'x', ..] => 2,
@@ -273,7 +274,7 @@ impl Forms {
     }
 
     /// The start of an incomplete form at the end of the text, if the rest may follow.
-    fn begun(&self, encoding: Encoding, text: &[u8]) -> Option<usize> {
+    fn find_incomplete(&self, encoding: Encoding, text: &[u8]) -> Option<usize> {
         // Positions of symbols, up to the first that is in no form.
         let mut places: Vec<(usize, u8)> = Vec::new();
         let mut at = 0;
@@ -368,7 +369,7 @@ impl EncodedValues {
     }
 
     /// The length of the text that can be shown if it continues: after it a form may have begun.
-    pub(super) fn settled(&self, text: &str) -> usize {
+    pub(super) fn settled_length(&self, text: &str) -> usize {
         let longest = self.forms.iter().map(|(_, forms)| forms.longest).max().unwrap_or_default();
         let from = text.ceil_char_boundary(text.len().saturating_sub(longest * 8 + MAX_GAP));
         let tail = text.get(from..).filter(|_| longest > 0).unwrap_or_default();
@@ -377,17 +378,17 @@ impl EncodedValues {
         let complete = tail.get(..lines).unwrap_or_default();
         let behind_prefixes = [tail, complete].into_iter().flat_map(|tail| {
             Visible::without_prefixes(tail)
-                .map(move |bare| from + bare.raw_at(self.settled_in(&bare.text), text.len() - from))
+                .map(move |bare| from + bare.raw_at(self.raw_settled_length(&bare.text), text.len() - from))
         });
-        behind_prefixes.min().unwrap_or(text.len()).min(self.settled_in(text))
+        behind_prefixes.min().unwrap_or(text.len()).min(self.raw_settled_length(text))
     }
 
-    fn settled_in(&self, text: &str) -> usize {
+    fn raw_settled_length(&self, text: &str) -> usize {
         let begun = |(encoding, forms): &(Encoding, Forms)| {
             // A form including skipped bytes.
             let from = text.ceil_char_boundary(text.len().saturating_sub(forms.longest * 8 + MAX_GAP));
             let tail = text.get(from..)?;
-            forms.begun(*encoding, tail.as_bytes()).map(|at| text.floor_char_boundary(from + at))
+            forms.find_incomplete(*encoding, tail.as_bytes()).map(|at| text.floor_char_boundary(from + at))
         };
         self.forms.iter().filter_map(begun).min().unwrap_or(text.len())
     }
@@ -399,7 +400,7 @@ mod tests {
 
     const KEY: &str = "zq81/kk2m+44xx-Éa";
 
-    fn hidden(text: &str) -> String {
+    fn hide_values(text: &str) -> String {
         let values = EncodedValues::new([KEY].into_iter());
         let mut ranges = values.find(text);
         ranges.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
@@ -442,7 +443,7 @@ mod tests {
                         .chunks(width)
                         .map(|line| std::str::from_utf8(line).unwrap())
                         .collect();
-                    let shown = hidden(&lines.join("\n"));
+                    let shown = hide_values(&lines.join("\n"));
                     let left = shown.chars().filter(|c| *c != '\n').count();
                     assert!(shown.contains('#'), "{text}");
                     assert!(left <= 1 + 2 + (before + 4) * 8 / 6 + 2, "{shown}");
@@ -457,7 +458,7 @@ mod tests {
         let hex =
             |between: &str| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between);
         for text in [hex(""), hex("").to_uppercase(), hex(" "), hex(":"), hex(", 0x"), hex("\\x"), hex("%")] {
-            assert_eq!(hidden(&format!("> {text} .")), "> # .", "{text}");
+            assert_eq!(hide_values(&format!("> {text} .")), "> # .", "{text}");
         }
         let lines: Vec<String> = bytes
             .chunks(16)
@@ -470,8 +471,8 @@ mod tests {
                 format!("{:08x}: {:<39}  ................", at * 16, pairs.join(" "))
             })
             .collect();
-        assert!(!hidden(&lines.join("\n")).contains("786b"), "as xxd prints it");
-        assert!(hidden(&lines.join("\n")).contains('#'), "{}", lines.join("\n"));
+        assert!(!hide_values(&lines.join("\n")).contains("786b"), "as xxd prints it");
+        assert!(hide_values(&lines.join("\n")).contains('#'), "{}", lines.join("\n"));
         let canonical: Vec<String> = bytes
             .chunks(16)
             .enumerate()
@@ -481,14 +482,14 @@ mod tests {
                 format!("{:08x}  {}  {}  |................|", at * 16, one.join(" "), two.join(" "))
             })
             .collect();
-        assert!(hidden(&canonical.join("\n")).contains('#'), "{}", canonical.join("\n"));
+        assert!(hide_values(&canonical.join("\n")).contains('#'), "{}", canonical.join("\n"));
         assert_eq!(
-            hidden(&KEY.chars().rev().collect::<String>().replace('É', "\u{fffd}")),
+            hide_values(&KEY.chars().rev().collect::<String>().replace('É', "\u{fffd}")),
             KEY.chars().rev().collect::<String>().replace('É', "\u{fffd}"),
             "an invalid reversal is another text"
         );
-        assert_eq!(hidden("x zq81%2Fkk2m%2B44xx-%C3%89a y"), "x # y");
-        assert_eq!(hidden("x zq81%2fkk2m%2b44xx-%c3%89%61 y"), "x # y");
+        assert_eq!(hide_values("x zq81%2Fkk2m%2B44xx-%C3%89a y"), "x # y");
+        assert_eq!(hide_values("x zq81%2fkk2m%2b44xx-%c3%89%61 y"), "x # y");
         let plain = EncodedValues::new(["hunter2-password"].into_iter());
         assert_eq!(plain.find("= drowssap-2retnuh"), vec![Range { start: 2, end: 18 }]);
         assert!(EncodedValues::new(["abc"].into_iter()).find("cba YWJj").is_empty());
@@ -556,12 +557,12 @@ mod tests {
         {
             for end in MIN_BEGUN * 3..form.len() {
                 let text = format!("$ {}", form.get(..end).unwrap());
-                assert!(values.settled(&text) <= 2 + 2, "{text}: {}", values.settled(&text));
+                assert!(values.settled_length(&text) <= 2 + 2, "{text}: {}", values.settled_length(&text));
             }
         }
-        assert_eq!(values.settled("is hunter2-pass"), 3, "as it is, too");
+        assert_eq!(values.settled_length("is hunter2-pass"), 3, "as it is, too");
         for text in ["Continue? [y/n] ", "Password: ", "50% ", "$ ", "drawn"] {
-            assert_eq!(values.settled(text), text.len(), "{text}");
+            assert_eq!(values.settled_length(text), text.len(), "{text}");
         }
     }
 }

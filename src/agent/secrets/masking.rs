@@ -46,11 +46,11 @@ impl Masking {
         if self.vault.is_on {
             for content in &mut output.content {
                 if let Content::Text { text } = content {
-                    text.truncate(settled(&self.vault, text));
+                    text.truncate(settled_length(&self.vault, text));
                 }
             }
             if let Details::Terminal(terminal) = &mut output.details {
-                terminal.text.truncate(settled(&self.vault, &terminal.text));
+                terminal.text.truncate(settled_length(&self.vault, &terminal.text));
             }
         }
         self.answer(output);
@@ -128,12 +128,12 @@ impl Masking {
     }
 
     /// Records that the user types into a command, which echoes it.
-    pub(crate) fn typed(&mut self, id: &Option<String>) {
+    pub(crate) fn note_typing(&mut self, id: &Option<String>) {
         self.streams.entry(id.clone()).or_default().is_echo = true;
     }
 
     /// Masks the final message of a command, and returns the rest of its output that was held back.
-    pub(crate) fn command_ended(&mut self, id: &Option<String>, message: &mut BashExecution) -> String {
+    pub(crate) fn finish_command(&mut self, id: &Option<String>, message: &mut BashExecution) -> String {
         self.text(&mut message.output);
         self.text(&mut message.command);
         self.denial(&mut message.blocked);
@@ -156,7 +156,9 @@ impl Masking {
     fn fill(&self, value: &mut Value) -> Result<(), UserError> {
         match value {
             Value::String(text) => {
-                if let Some(filled) = self.vault.unmask(text).map_err(|unknown| lost(&unknown))? {
+                if let Some(filled) =
+                    self.vault.unmask(text).map_err(|unknown| missing_value_message(&unknown))?
+                {
                     *text = filled;
                 }
                 Ok(())
@@ -189,7 +191,7 @@ fn refusal(tool: &str, placeholder: &str) -> String {
     format!("not run: {placeholder} stands for a secret that you have not seen, and {instead}")
 }
 
-fn lost(placeholder: &str) -> String {
+fn missing_value_message(placeholder: &str) -> String {
     format!(
         "not written: there is no value for {placeholder}. It is from an earlier run of tau, or was changed. \
          Read the file that has the secret again to get a placeholder that works, or ask the user to write it"
@@ -197,10 +199,10 @@ fn lost(placeholder: &str) -> String {
 }
 
 /// The length of the text that can be shown if it continues: the rest may turn out to be a secret.
-fn settled(vault: &Vault, text: &str) -> usize {
+fn settled_length(vault: &Vault, text: &str) -> usize {
     let settled = match Visible::of(text) {
-        Some(visible) => visible.raw_at(vault.settled(&visible.text), text.len()),
-        None => vault.settled(text),
+        Some(visible) => visible.raw_at(vault.settled_length(&visible.text), text.len()),
+        None => vault.settled_length(text),
     };
     settled.min(visible::incomplete(text))
 }
@@ -241,7 +243,7 @@ impl Stream {
             self.is_echo = end.is_none();
             self.shown += echo;
         }
-        let mut ready = settled(vault, &self.text).max(self.shown);
+        let mut ready = settled_length(vault, &self.text).max(self.shown);
         if self.text.len() - ready > HELD {
             ready = self.text.len();
         }
@@ -296,7 +298,7 @@ mod tests {
                 let leaked = ["zx81", "A1b2", "MIIE", "p4ss"].into_iter().find(|part| out.contains(part));
                 assert_eq!(leaked, None, "in pieces of {size}: {out:?}");
             }
-            out.push_str(&masking.command_ended(&id, &mut message("")));
+            out.push_str(&masking.finish_command(&id, &mut message("")));
             // A single letter is shown before it is known what it begins.
             let out = plain(&out).replace("g<github", "<github").replace("-<private", "<private");
             assert_eq!(out, expected, "in pieces of {size}");
@@ -314,7 +316,7 @@ mod tests {
             masking.command_output(&id, "\n".to_owned());
         }
         assert_eq!(masking.command_output(&id, "token: ".to_owned()), "token: ");
-        masking.typed(&id);
+        masking.note_typing(&id);
         assert_eq!(masking.command_output(&id, "a".to_owned()), "a");
         assert_eq!(masking.command_output(&id, "b\r\nAPI_TOKEN=zx81".to_owned()), "b\r\nAPI_TOKEN=");
     }

@@ -67,7 +67,7 @@ impl Redactor {
     pub fn text(&mut self, text: &str) -> String {
         let (masked, times) = self.secrets.replace(text);
         self.found += times;
-        self.recognised(&masked)
+        self.redact_likely_secrets(&masked)
     }
 
     /// A line of JSON without secrets. It stays valid: only the contents of its strings change.
@@ -103,7 +103,7 @@ impl Redactor {
     }
 
     /// Redacts text that looks like a secret.
-    fn recognised(&mut self, text: &str) -> String {
+    fn redact_likely_secrets(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut from = 0;
         for found in recognise::find(text) {

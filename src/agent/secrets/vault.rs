@@ -14,7 +14,7 @@ use super::encoded::EncodedValues;
 use super::visible::{self, Visible};
 use tau_protocol::placeholder::{self, Placeholder, RevealedSecret, SecretValue};
 use tau_tools::ids;
-use tau_tools::recognise::{self, Found};
+use tau_tools::recognise::{self, SecretMatch};
 use tau_tools::secret_cuts::SecretFinder;
 use tau_tools::user_error::UserError;
 
@@ -183,7 +183,7 @@ impl Vault {
     }
 
     /// Finds recognised and known secrets.
-    fn find(&self, text: &str) -> Vec<Found> {
+    fn find(&self, text: &str) -> Vec<SecretMatch> {
         let mut found = recognise::find(text);
         let encoded = self.encoded.find(text);
         let Some(automaton) = &self.automaton else { return found };
@@ -199,26 +199,26 @@ impl Vault {
             // A word within another is a different word.
             let is_there =
                 (*kind == OWN && recognise::is_telling(value.expose())) || whole(hit.start(), hit.end());
-            is_there.then_some(Found { start: hit.start(), end: hit.end(), kind, value: None })
+            is_there.then_some(SecretMatch { start: hit.start(), end: hit.end(), kind, value: None })
         });
         let count = found.len();
         found.extend(known);
-        let of = |range: Range<usize>| Found {
+        let of = |range: Range<usize>| SecretMatch {
             start: range.start,
             end: range.end,
             kind: OWN_ENCODED,
             value: None,
         };
         found.extend(encoded.into_iter().map(of));
-        if found.len() == count { found } else { recognise::joined(found) }
+        if found.len() == count { found } else { recognise::merge_overlapping(found) }
     }
 
     /// The length of the text that can be shown if it continues: after it a known value may have begun.
-    pub(super) fn settled(&self, text: &str) -> usize {
+    pub(super) fn settled_length(&self, text: &str) -> usize {
         if !self.is_on {
             return text.len();
         }
-        recognise::settled(text).min(self.encoded.settled(text))
+        recognise::settled_length(text).min(self.encoded.settled_length(text))
     }
 
     /// The placeholder of a value, the same for each occurrence.

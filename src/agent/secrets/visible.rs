@@ -82,7 +82,7 @@ fn common(lines: &[&[u8]]) -> Option<Vec<usize>> {
     let mut lengths = vec![0_usize; lines.len()];
     for (at, pair) in lines.windows(2).enumerate() {
         let [one, other] = [0, 1].map(|index| pair.get(index).copied().unwrap_or(none));
-        let (of_one, of_other) = shared(one, other);
+        let (of_one, of_other) = common_prefix(one, other);
         for (index, length) in [(at, of_one), (at + 1, of_other)] {
             if let Some(known) = lengths.get_mut(index) {
                 *known = length.max(*known);
@@ -93,7 +93,7 @@ fn common(lines: &[&[u8]]) -> Option<Vec<usize>> {
 }
 
 /// How much of two lines is the same prefix, for each of them.
-fn shared(one: &[u8], other: &[u8]) -> (usize, usize) {
+fn common_prefix(one: &[u8], other: &[u8]) -> (usize, usize) {
     let run = |line: &[u8], at: usize, is_part: fn(&u8) -> bool| {
         line.get(at..).unwrap_or_default().iter().take_while(|byte| is_part(byte)).count()
     };

@@ -7,10 +7,10 @@ use super::foreign::codex_names;
 use super::foreign::places::{self, ForeignPlaces};
 use super::index::SessionIndex;
 use super::list;
-use super::row::{Listed, ListedFile};
+use super::row::{ListedFile, SessionCandidate};
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
 
-/// Like [`list::list_known`], together with the sessions of other agents.
+/// Like [`list::list_with_index`], together with the sessions of other agents.
 pub fn list_all(
     root: &Path,
     others: &ForeignPlaces,
@@ -53,7 +53,7 @@ pub(super) fn list_files(
     known: &mut SessionIndex,
     emit: &mut dyn FnMut(&ListedFile, SessionRow) -> bool,
 ) {
-    let row = |listed: &Listed| match listed.origin {
+    let row = |listed: &SessionCandidate| match listed.origin {
         SessionOrigin::Tau => list::row(&listed.file),
         origin => places::row(&listed.file, origin),
     };
@@ -65,14 +65,16 @@ pub(super) fn list_files(
         let name = name.or(row.name.clone());
         emit(file, SessionRow { name, ..row })
     };
-    list::list_listed(&roots, || listed_of_all(root, others, cwd), row, cwd, known, &mut named);
+    list::list_candidates(&roots, || all_candidates(root, others, cwd), row, cwd, known, &mut named);
 }
 
 /// Candidates for sessions of all programs, last changed first.
-fn listed_of_all(root: &Path, others: &ForeignPlaces, cwd: Option<&Path>) -> Vec<Listed> {
-    let mut all = others.listed(cwd);
-    all.extend(list::files(root, cwd).into_iter().map(|file| Listed::new(file, SessionOrigin::Tau)));
-    all.sort_by(|Listed { file: a, .. }, Listed { file: b, .. }| {
+fn all_candidates(root: &Path, others: &ForeignPlaces, cwd: Option<&Path>) -> Vec<SessionCandidate> {
+    let mut all = others.candidates(cwd);
+    all.extend(
+        list::files(root, cwd).into_iter().map(|file| SessionCandidate::new(file, SessionOrigin::Tau)),
+    );
+    all.sort_by(|SessionCandidate { file: a, .. }, SessionCandidate { file: b, .. }| {
         b.modified.cmp(&a.modified).then_with(|| b.path.cmp(&a.path))
     });
     all

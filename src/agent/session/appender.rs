@@ -75,13 +75,13 @@ impl Appender {
 
     /// Creates the file, which must not exist.
     pub(super) fn create(disk: Arc<dyn Disk>, path: &Path) -> io::Result<Self> {
-        let file = Self::made(&*disk, path)?;
+        let file = Self::create_file(&*disk, path)?;
         let mut appender = Self::new(disk, path.to_owned(), file, 0, None);
         appender.fresh = true;
         Ok(appender)
     }
 
-    fn made(disk: &dyn Disk, path: &Path) -> io::Result<File> {
+    fn create_file(disk: &dyn Disk, path: &Path) -> io::Result<File> {
         if let Some(dir) = path.parent() {
             private_dir(dir)?;
         }
@@ -179,7 +179,7 @@ impl Appender {
             }
             match self.disk.sync(&self.file) {
                 Ok(()) => {
-                    self.synced();
+                    self.mark_synced();
                     return Ok(());
                 }
                 Err(error) => {
@@ -195,7 +195,7 @@ impl Appender {
     }
 
     /// Records that everything up to here is on disk.
-    fn synced(&mut self) {
+    fn mark_synced(&mut self) {
         self.unsynced.clear();
         self.sync_failed = false;
         if std::mem::take(&mut self.fresh)
@@ -214,7 +214,7 @@ impl Appender {
             // If it fails here, this descriptor must not be synced again either.
             self.sync_failed = true;
             self.disk.sync(&self.file)?;
-            self.synced();
+            self.mark_synced();
             return Ok(());
         }
         let mut options = OpenOptions::new();
@@ -233,7 +233,7 @@ impl Appender {
         let old = std::mem::replace(&mut self.file, file);
         // The lock ends with the descriptor that took it.
         self.locked.get_or_insert(old);
-        self.synced();
+        self.mark_synced();
         Ok(())
     }
 
@@ -281,7 +281,7 @@ impl Appender {
         let beside = (2..=MAX_BESIDE).map(|n| self.path.with_file_name(format!("{stem}-{n}.jsonl")));
         let mut taken = io::Error::from(ErrorKind::AlreadyExists);
         for path in std::iter::once(self.path.clone()).chain(beside) {
-            match Self::made(&*self.disk, &path) {
+            match Self::create_file(&*self.disk, &path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => taken = error,
                 made => return Ok((path, made?)),
             }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::message_json::{add_unknown_fields, parse_message};
-use super::surrogates::repaired;
+use super::surrogates::repair_json;
 use tau_protocol::message::{Message, UserContent};
 pub use tau_tools::times::now;
 
@@ -113,7 +113,7 @@ impl Body {
 /// A line to be written; the head comes first, so that lists can read it cheaply.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct LineFields<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     id: &'a str,
@@ -163,7 +163,7 @@ impl Entry {
     /// The entry in a line; `None` if it is not a JSON object with a type and an id. An unknown type, or one
     /// whose fields do not match the specification, gives [`Body::Other`].
     pub fn parse(line: &str) -> Option<Entry> {
-        let whole = repaired(line);
+        let whole = repair_json(line);
         let head: Head<'_> = serde_json::from_str(&whole).ok()?;
         // A second header is not an entry: it would separate later entries from earlier ones.
         if head.kind == "session" {
@@ -194,7 +194,7 @@ impl Entry {
         struct Kind {
             r#type: String,
         }
-        let line = repaired(line);
+        let line = repair_json(line);
         let kind: Kind = serde_json::from_str(&line).ok()?;
         serde_json::from_str::<Read<'_>>(&line).ok()?.body(&kind.r#type)
     }
@@ -204,7 +204,7 @@ impl Entry {
         let mut bytes = match (&self.raw, &self.body) {
             (Some(line), _) | (None, Body::Other { line }) => line.as_bytes().to_vec(),
             // Nothing in an entry can fail to become JSON: keys are strings, numbers finite.
-            _ => serde_json::to_vec(&self.written()).unwrap_or_default(),
+            _ => serde_json::to_vec(&self.line_fields()).unwrap_or_default(),
         };
         bytes.push(b'\n');
         bytes
@@ -239,8 +239,8 @@ impl Entry {
         (value.get("customType").and_then(Value::as_str) == Some(custom_type)).then(|| value["data"].take())
     }
 
-    fn written(&self) -> Written<'_> {
-        Written {
+    fn line_fields(&self) -> LineFields<'_> {
+        LineFields {
             kind: self.body.kind(),
             id: &self.id,
             parent_id: self.parent.as_deref(),
@@ -254,8 +254,8 @@ impl Entry {
         if matches!(self.body, Body::Other { .. }) {
             return true;
         }
-        let mut expected = Expected(line.as_bytes());
-        serde_json::to_writer(&mut expected, &self.written()).is_ok() && expected.0.is_empty()
+        let mut expected = ExactWriter(line.as_bytes());
+        serde_json::to_writer(&mut expected, &self.line_fields()).is_ok() && expected.0.is_empty()
     }
 
     /// `message`, which this entry adds to the context, as JSON, with unknown fields from other programs.
@@ -273,9 +273,9 @@ impl Entry {
 }
 
 /// Accepts exactly these bytes; the first difference is an error.
-struct Expected<'a>(&'a [u8]);
+struct ExactWriter<'a>(&'a [u8]);
 
-impl Write for Expected<'_> {
+impl Write for ExactWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let rest = self.0.strip_prefix(bytes).ok_or(io::ErrorKind::InvalidData)?;
         self.0 = rest;

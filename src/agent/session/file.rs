@@ -64,7 +64,7 @@ pub enum Access {
 
 /// An open file that is about to be read.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenFile {
     path: PathBuf,
     /// Positioned at its beginning.
     pub file: File,
@@ -73,7 +73,7 @@ pub(crate) struct Opened {
     access: Access,
 }
 
-impl Opened {
+impl OpenFile {
     /// Whether it may currently be written to.
     pub fn is_writable(&self) -> bool {
         self.writable
@@ -89,7 +89,7 @@ impl Opened {
     }
 
     /// The file for writing; `len` bytes of it are known, and `last` is its last byte.
-    pub fn done(self, len: u64, last: Option<u8>) -> SessionFile {
+    pub fn into_session_file(self, len: u64, last: Option<u8>) -> SessionFile {
         let state = match self.writable {
             _ if self.access == Access::Read => State::ReadAccess,
             false => State::Refused,
@@ -115,8 +115,8 @@ impl SessionFile {
     }
 
     /// Opens the file with this access. If it is only readable, it is opened for reading. Its content is then
-    /// read from [`Opened::file`]. Fails with `Locked` when another process holds the lock, else with `Io`.
-    pub fn open(path: &Path, access: Access) -> Result<Opened, SessionError> {
+    /// read from [`OpenFile::file`]. Fails with `Locked` when another process holds the lock, else with `Io`.
+    pub fn open(path: &Path, access: Access) -> Result<OpenFile, SessionError> {
         let failed = |source| SessionError::Io { path: path.to_owned(), source };
         let (mut file, writable) = match open_with(OpenOptions::new().read(true).append(true), path) {
             Ok(file) => (file, true),
@@ -135,7 +135,7 @@ impl SessionFile {
             return Err(SessionError::NotASession(path.to_owned()));
         }
         io::Seek::rewind(&mut file).map_err(failed)?;
-        Ok(Opened { path: path.to_owned(), file, writable, access })
+        Ok(OpenFile { path: path.to_owned(), file, writable, access })
     }
 
     /// Uses `disk` for all further operations.
@@ -311,14 +311,14 @@ mod tests {
         let path = dir.path().join("s.jsonl");
         // Another process added a line in the meantime, which has no end.
         std::fs::write(&path, "known\ntheirs").unwrap();
-        let opened = Opened {
+        let opened = OpenFile {
             path: path.clone(),
             file: File::open(&path).unwrap(),
             writable: false,
             access: Access::Write,
         };
         let disk = Arc::new(ReadOnly(true.into()));
-        let mut file = opened.done(6, Some(b'\n'));
+        let mut file = opened.into_session_file(6, Some(b'\n'));
         file.set_disk(disk.clone());
         file.flush().unwrap();
         assert!(file.append(b"one\n".to_vec(), Flush::Now).is_err());

@@ -56,7 +56,7 @@ impl Session {
     }
 
     /// A copy in memory, without secrets. It must have been read completely ([`Session::whole`]).
-    pub(crate) fn redacted(&self, redactor: &mut Redactor) -> Session {
+    pub(crate) fn redacted_copy(&self, redactor: &mut Redactor) -> Session {
         let (model, thinking) = self.tree.initial();
         let mut tree = Tree::default();
         tree.begin_with(model, thinking);

@@ -191,7 +191,7 @@ impl Header {
     }
 
     /// The start time of the session, in milliseconds since 1970; 0 if unknown.
-    pub fn created(&self) -> i64 {
+    pub fn creation_time(&self) -> i64 {
         millis(&self.timestamp).unwrap_or(0)
     }
 }

@@ -91,7 +91,7 @@ impl History {
     }
 
     /// The number of user and model messages before those that were sent; `None` if there are none.
-    pub(crate) fn left(&self, tree: &Tree) -> Option<u64> {
+    pub(crate) fn messages_left(&self, tree: &Tree) -> Option<u64> {
         let job = self.job(tree, PageFrom::default(), PageGoal::Next);
         job.count(0..job.end)
     }

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{Listed, ListedFile};
+use super::row::{ListedFile, SessionCandidate};
 use crate::settings::private_files::{read_capped, write_private};
 use tau_protocol::session_row::SessionRow;
 
@@ -91,7 +91,7 @@ impl SessionIndex {
     }
 
     /// Removes missing files under `root`, if `all` of it was listed.
-    pub(super) fn keep(&mut self, root: &Path, all: bool, listed: &[Listed]) {
+    pub(super) fn keep(&mut self, root: &Path, all: bool, listed: &[SessionCandidate]) {
         if !all {
             return;
         }

@@ -14,7 +14,7 @@ use super::entry::{Body, Entry, millis};
 use super::header::{self, Header};
 use super::index::SessionIndex;
 use super::read;
-use super::row::{Listed, ListedFile};
+use super::row::{ListedFile, SessionCandidate};
 use crate::settings::paths::cwd_name;
 use crate::settings::private_files::open_regular;
 use tau_protocol::message::Message;
@@ -26,25 +26,26 @@ use tau_tools::times;
 /// files), newest first: those that run in `cwd`, or all. Rows are passed to `emit` one by one; it returns
 /// whether to continue. Files that are not sessions are skipped.
 pub fn list(root: &Path, cwd: Option<&Path>, emit: &mut dyn FnMut(SessionRow) -> bool) {
-    list_known(root, cwd, &mut SessionIndex::default(), emit);
+    list_with_index(root, cwd, &mut SessionIndex::default(), emit);
 }
 
 /// Like [`list`], but uses an index: files that have not changed since are not opened. `known` is updated.
-pub fn list_known(
+pub fn list_with_index(
     root: &Path,
     cwd: Option<&Path>,
     known: &mut SessionIndex,
     emit: &mut dyn FnMut(SessionRow) -> bool,
 ) {
-    let listed = || files(root, cwd).into_iter().map(|file| Listed::new(file, SessionOrigin::Tau)).collect();
-    list_listed(&[root], listed, |listed| row(&listed.file), cwd, known, &mut |_, row| emit(row));
+    let listed =
+        || files(root, cwd).into_iter().map(|file| SessionCandidate::new(file, SessionOrigin::Tau)).collect();
+    list_candidates(&[root], listed, |listed| row(&listed.file), cwd, known, &mut |_, row| emit(row));
 }
 
 /// Lists what `listed` finds in these folders; `row` reads one of them.
-pub(super) fn list_listed(
+pub(super) fn list_candidates(
     roots: &[&Path],
-    listed: impl FnOnce() -> Vec<Listed> + Send,
-    row: impl Fn(&Listed) -> Option<SessionRow>,
+    listed: impl FnOnce() -> Vec<SessionCandidate> + Send,
+    row: impl Fn(&SessionCandidate) -> Option<SessionRow>,
     cwd: Option<&Path>,
     known: &mut SessionIndex,
     emit: &mut dyn FnMut(&ListedFile, SessionRow) -> bool,
@@ -90,7 +91,7 @@ pub fn newest(root: &Path, cwd: &Path, printed: bool) -> Option<PathBuf> {
 pub(super) const ADOPTED: &str = "tau.screen";
 
 /// The newest session of a missing directory that may be `cwd` before a rename or move.
-pub fn moved(root: &Path, cwd: &Path) -> Option<PathBuf> {
+pub fn find_moved_session(root: &Path, cwd: &Path) -> Option<PathBuf> {
     let inode = header::inode(cwd);
     let was_here = |header: &Header| match header.cwd_inode {
         Some(known) if inode == Some(known) => true,
@@ -207,7 +208,7 @@ pub(super) fn row(file: &ListedFile) -> Option<SessionRow> {
         path: file.path.clone(),
         name: scan.name.clone().filter(|name| !name.is_empty()),
         first_prompt: scan.first_prompt.unwrap_or_default(),
-        created: header.created(),
+        created: header.creation_time(),
         modified: modified.unwrap_or_else(|| times::millis(file.modified)),
         messages: scan.messages,
         size: file.size,

@@ -29,7 +29,7 @@ pub(super) fn acquire(file: &File, path: &Path) -> Result<(), Owner> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(error) if is_held(&error) => {
-            let noted = noted(path);
+            let noted = read_owner(path);
             Err(match (lock_owner(file), noted) {
                 (Some(pid), Some(noted)) if noted.pid == pid => noted,
                 (Some(pid), _) => Owner::process(pid),
@@ -37,7 +37,7 @@ pub(super) fn acquire(file: &File, path: &Path) -> Result<(), Owner> {
             })
         }
         // On a file system without locks only the note shows another writer.
-        Err(_) => match noted(path) {
+        Err(_) => match read_owner(path) {
             Some(owner) if owner.life() != Life::Ended => Err(owner),
             _ => Ok(()),
         },
@@ -47,7 +47,7 @@ pub(super) fn acquire(file: &File, path: &Path) -> Result<(), Owner> {
 /// Takes the lock of a session that is to be deleted; it is held until the result is dropped. The error is the owner, if
 /// a process has the session open.
 pub fn take_unused(path: &Path) -> Result<Option<File>, Owner> {
-    if let Some(owner) = noted(path).filter(|owner| owner.life() != Life::Ended) {
+    if let Some(owner) = read_owner(path).filter(|owner| owner.life() != Life::Ended) {
         return Err(owner);
     }
     // What cannot be opened cannot be written by its user.
@@ -175,7 +175,7 @@ impl Drop for Note {
 }
 
 /// The owner named by the note beside a session.
-pub fn noted(path: &Path) -> Option<Owner> {
+pub fn read_owner(path: &Path) -> Option<Owner> {
     read(&note_path(path))
 }
 

@@ -116,7 +116,7 @@ impl Session {
     }
 
     /// Like [`Session::begin`], for a run whose answers are printed.
-    pub fn begin_printed(dir: Option<&Path>, cwd: &Path, id: Option<String>) -> Self {
+    pub fn begin_for_printing(dir: Option<&Path>, cwd: &Path, id: Option<String>) -> Self {
         Self::new(dir, cwd, id, Beginning { printed: true, ..Beginning::default() })
     }
 
@@ -422,7 +422,7 @@ impl Session {
     pub fn flush(&mut self) -> Result<(), SessionError> {
         let Some(file) = &mut self.file else { return Ok(()) };
         let result = file.flush();
-        self.written(result)
+        self.finish_write(result)
     }
 
     fn add(&mut self, body: Body, flush: Flush) -> Result<(), SessionError> {
@@ -454,10 +454,10 @@ impl Session {
         self.tree.push(entry);
         let Some(file) = &mut self.file else { return Ok(()) };
         let result = file.append(line, flush);
-        self.written(result)
+        self.finish_write(result)
     }
 
-    fn written(&mut self, result: std::io::Result<()>) -> Result<(), SessionError> {
+    fn finish_write(&mut self, result: std::io::Result<()>) -> Result<(), SessionError> {
         let Some(file) = &self.file else { return Ok(()) };
         let path = file.path();
         // It continues elsewhere if another file was put in its place.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::entry::Entry;
-use super::file::{Access, Opened, SessionFile, may_only_be_read};
+use super::file::{Access, OpenFile, SessionFile, may_only_be_read};
 use super::foreign::sniff::sniff;
 use super::header::{self, Beginning, Form, Header};
 use super::read::{self, Contents};
@@ -36,18 +36,18 @@ impl Session {
 
     pub(super) fn read(
         path: &Path,
-        opened: Opened,
+        opened: OpenFile,
         bytes: &[u8],
         access: Access,
     ) -> Result<Self, SessionError> {
         let contents = read::contents(bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
         let is_writable = opened.is_writable();
-        let file = opened.done(bytes.len() as u64, bytes.last().copied());
+        let file = opened.into_session_file(bytes.len() as u64, bytes.last().copied());
         let as_current = |file| {
             let current = migrate::to_current(bytes);
             let contents = read::contents(&current);
             let contents = contents.ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
-            Ok(Self::opened(file, contents, &current))
+            Ok(Self::from_contents(file, contents, &current))
         };
         let for_reading = || {
             SessionFile::read_only(
@@ -56,10 +56,10 @@ impl Session {
             )
         };
         match contents.header.form() {
-            Form::Current => Ok(Self::opened(file, contents, bytes)),
+            Form::Current => Ok(Self::from_contents(file, contents, bytes)),
             Form::Old if access == Access::Read => as_current(file),
             Form::Old if !is_writable => as_current(for_reading()),
-            Form::Old => match Self::migrated(path, bytes, file) {
+            Form::Old => match Self::migrate(path, bytes, file) {
                 Err(SessionError::Io { source, .. }) if may_only_be_read(&source) => {
                     as_current(for_reading())
                 }
@@ -67,9 +67,9 @@ impl Session {
             },
             Form::Newer => {
                 let reason = "written by a later version of tau, so it is read-only";
-                Ok(Self::opened(SessionFile::read_only(path.to_owned(), reason), contents, bytes))
+                Ok(Self::from_contents(SessionFile::read_only(path.to_owned(), reason), contents, bytes))
             }
-            Form::Document => Ok(Self::imported(path, bytes, &contents.header)),
+            Form::Document => Ok(Self::import(path, bytes, &contents.header)),
         }
     }
 
@@ -79,12 +79,12 @@ impl Session {
     pub fn copy(path: &Path, dir: Option<&Path>, cwd: Option<&Path>) -> Result<Self, SessionError> {
         match sniff(path) {
             Some(origin) => Self::begin_from(path, origin, dir, cwd),
-            None => Self::copied(path, SessionOrigin::Tau, dir, cwd),
+            None => Self::copy_native_file(path, SessionOrigin::Tau, dir, cwd),
         }
     }
 
     /// Like [`Session::copy`], for a file in tau's format; `source` is the program that wrote it.
-    pub(super) fn copied(
+    pub(super) fn copy_native_file(
         path: &Path,
         source: SessionOrigin,
         dir: Option<&Path>,
@@ -142,7 +142,7 @@ impl Session {
         Ok(session)
     }
 
-    pub(super) fn opened(file: SessionFile, contents: Contents, bytes: &[u8]) -> Self {
+    pub(super) fn from_contents(file: SessionFile, contents: Contents, bytes: &[u8]) -> Self {
         let header = &contents.header;
         let line = read::lines(bytes).find(|line| Header::parse(line).is_some()).unwrap_or_default();
         let line = String::from_utf8_lossy(line).into();
@@ -169,7 +169,7 @@ impl Session {
         session
     }
 
-    fn migrated(path: &Path, bytes: &[u8], old: SessionFile) -> Result<Self, SessionError> {
+    fn migrate(path: &Path, bytes: &[u8], old: SessionFile) -> Result<Self, SessionError> {
         let current = migrate::to_current(bytes);
         write_private(path, &current).map_err(|source| SessionError::Io { path: path.to_owned(), source })?;
         // The old file keeps its lock until the new one is locked in its place.
@@ -178,10 +178,14 @@ impl Session {
         let mut opened = opened?;
         let bytes = opened.whole()?;
         let contents = read::contents(&bytes).ok_or_else(|| SessionError::NotASession(path.to_owned()))?;
-        Ok(Self::opened(opened.done(bytes.len() as u64, bytes.last().copied()), contents, &bytes))
+        Ok(Self::from_contents(
+            opened.into_session_file(bytes.len() as u64, bytes.last().copied()),
+            contents,
+            &bytes,
+        ))
     }
 
-    fn imported(path: &Path, bytes: &[u8], header: &Header) -> Self {
+    fn import(path: &Path, bytes: &[u8], header: &Header) -> Self {
         let mut session = Self::fresh(path.parent(), &header.cwd, None, Some(path));
         session.take_all(migrate::import(bytes));
         session

@@ -16,7 +16,7 @@ use tau_protocol::call_ending::CallEnding;
 use tau_protocol::goal::ROUND;
 use tau_protocol::message::{Block, Message, StopReason, ToolCall, ToolResultMessage};
 use tau_protocol::outline::{Outline, OutlineRow, RowKind};
-use tau_tools::budget::shortened;
+use tau_tools::budget::shorten;
 use tau_tools::{Content, Details, TerminalOutput};
 
 /// The maximum length of a row's text, in characters.
@@ -296,21 +296,21 @@ fn one_line(text: &str) -> String {
             break;
         }
     }
-    shortened(&line, MAX_LEN)
+    shorten(&line, MAX_LEN)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn said(message: serde_json::Value) -> Message {
+    fn message_from(message: serde_json::Value) -> Message {
         serde_json::from_value(message).unwrap()
     }
 
     #[test]
     fn rows_say_what_was_done_and_not_what_it_printed() {
         let result = |error: bool, text: &str, details: serde_json::Value| {
-            said(serde_json::json!({
+            message_from(serde_json::json!({
                 "role": "toolResult", "toolCallId": "c", "toolName": "bash", "isError": error,
                 "content": [{"type": "text", "text": text}], "details": details,
             }))
@@ -330,7 +330,7 @@ mod tests {
             (result(true, "skipped: not run, because", none.clone()), "bash cargo test… –"),
             (result(true, "x does not exist", none), "bash cargo test… ✗"),
             (
-                said(serde_json::json!({"role": "bashExecution", "command": "make", "exitCode": 2})),
+                message_from(serde_json::json!({"role": "bashExecution", "command": "make", "exitCode": 2})),
                 "$ make ✗2",
             ),
         ] {

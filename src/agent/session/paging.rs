@@ -14,7 +14,7 @@ use super::header::Header;
 use super::open::initial;
 use super::read::{self, Contents};
 use super::tree::Tree;
-use super::unread::{UnreadFile, changed, read_exact};
+use super::unread::{UnreadFile, file_changed_error, read_exact};
 use super::{Session, SessionError};
 
 /// The size that is read first if the context begins earlier, in bytes.
@@ -78,7 +78,7 @@ impl Session {
     /// stay.
     pub(crate) fn load_context(&mut self) -> Result<(), SessionError> {
         let mut size = CONTEXT_PIECE;
-        while !self.context_is_loaded()
+        while !self.is_context_loaded()
             && let Some(unread) = self.page_before(size)
         {
             let page = unread.read()?;
@@ -125,12 +125,12 @@ impl PageRead {
         let len = usize::try_from(self.file.end.saturating_sub(begin)).map_err(io::Error::other)?;
         let mut bytes = vec![0; len];
         read_exact(file, &mut bytes, begin)?;
-        if bytes.last() == Some(&b'\n') { Ok(bytes) } else { Err(changed()) }
+        if bytes.last() == Some(&b'\n') { Ok(bytes) } else { Err(file_changed_error()) }
     }
 
     /// The part at the beginning of the file.
     fn first(&self, bytes: &[u8]) -> io::Result<FilePage> {
-        let Contents { header, entries, skipped } = read::contents(bytes).ok_or_else(changed)?;
+        let Contents { header, entries, skipped } = read::contents(bytes).ok_or_else(file_changed_error)?;
         Ok(FilePage { begin: 0, end: self.file.end, entries, skipped, header: Some(header) })
     }
 

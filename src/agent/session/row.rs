@@ -23,7 +23,7 @@ impl ListedFile {
 
 /// A session before it is opened, and the program that wrote it.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct SessionCandidate {
     pub(super) file: ListedFile,
     pub(super) origin: SessionOrigin,
     /// Its row, if that is known already.
@@ -32,8 +32,8 @@ pub(super) struct Listed {
     pub(super) cwd: Option<PathBuf>,
 }
 
-impl Listed {
+impl SessionCandidate {
     pub(super) fn new(file: ListedFile, origin: SessionOrigin) -> Self {
-        Listed { file, origin, row: None, cwd: None }
+        SessionCandidate { file, origin, row: None, cwd: None }
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn repair(json: &mut [u8]) {
 }
 
 /// JSON with its halves replaced.
-pub fn repaired(json: &str) -> Cow<'_, str> {
+pub fn repair_json(json: &str) -> Cow<'_, str> {
     if [b"\\ud", b"\\uD"].iter().all(|half| memmem::find(json.as_bytes(), *half).is_none()) {
         return Cow::Borrowed(json);
     }
@@ -55,7 +55,7 @@ mod tests {
             (r"\ud8", r"\ud8"),
             (r"\\\ud83d\n", r"\\\ufffd\n"),
         ] {
-            assert_eq!(repaired(json), expected, "{json}");
+            assert_eq!(repair_json(json), expected, "{json}");
         }
     }
 }

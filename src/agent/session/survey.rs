@@ -229,10 +229,10 @@ fn no_glance(_: &[u8]) -> Option<Glance<'_>> {
 
 /// Reads the head of a line in tau's own format.
 fn glance(line: &[u8]) -> Option<Glance<'_>> {
-    let (kind, rest) = quoted(line.strip_prefix(br#"{"type":"#)?)?;
-    let (id, rest) = quoted(rest.strip_prefix(br#","id":"#)?)?;
+    let (kind, rest) = split_string(line.strip_prefix(br#"{"type":"#)?)?;
+    let (id, rest) = split_string(rest.strip_prefix(br#","id":"#)?)?;
     let rest = rest.strip_prefix(br#","parentId":"#)?;
-    let parent = if rest.starts_with(b"null") { None } else { Some(quoted(rest)?.0) };
+    let parent = if rest.starts_with(b"null") { None } else { Some(split_string(rest)?.0) };
     let kind = match kind {
         b"message" => match list::role(line)? {
             b"user" => LineKind::Prompt,
@@ -248,7 +248,7 @@ fn glance(line: &[u8]) -> Option<Glance<'_>> {
 }
 
 /// A string without escapes at the start of a text, and the rest.
-fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
+fn split_string(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b"\"")?;
     let end = memchr::memchr2(b'"', b'\\', text)?;
     let (string, rest) = text.split_at_checked(end)?;

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::entry::{Body, Entry};
-use super::file::{Access, Opened, SessionFile};
+use super::file::{Access, OpenFile, SessionFile};
 use super::header::{Form, Header};
 use super::read::{self, Contents};
 use super::unread::UnreadPart;
@@ -35,7 +35,7 @@ impl Session {
 
     /// Whether the loaded part is sufficient for the model's context: the path begins in it, or it has a
     /// compaction and everything that it kept.
-    pub fn context_is_loaded(&self) -> bool {
+    pub fn is_context_loaded(&self) -> bool {
         let path = self.tree.branch();
         let Some(_) = &self.unread else { return true };
         let whole = path.first().is_some_and(|first| first.parent.is_none());
@@ -85,10 +85,10 @@ impl End {
         Ok(Some(End { header, line, unread, entries, skipped, len, last: bytes.last().copied() }))
     }
 
-    fn session(self, opened: Opened) -> Session {
-        let file = opened.done(self.len, self.last);
+    fn session(self, opened: OpenFile) -> Session {
+        let file = opened.into_session_file(self.len, self.last);
         let contents = Contents { header: self.header, entries: self.entries, skipped: self.skipped };
-        let mut session = Session::opened(file, contents, self.line.as_bytes());
+        let mut session = Session::from_contents(file, contents, self.line.as_bytes());
         session.unread = Some(self.unread);
         session
     }

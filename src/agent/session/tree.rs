@@ -43,7 +43,7 @@ impl Tree {
 
     /// Adds an entry and makes it the leaf.
     pub fn push(&mut self, entry: Entry) {
-        let context = self.context.take().and_then(|context| self.continued(context, &entry));
+        let context = self.context.take().and_then(|context| self.extend_context(context, &entry));
         self.leaf = Some(self.entries.len());
         self.insert(entry);
         if let Some(context) = context {
@@ -52,7 +52,7 @@ impl Tree {
     }
 
     /// The context with another entry at its end; `None` if it has to be determined again.
-    fn continued(&self, mut context: SessionContext, entry: &Entry) -> Option<SessionContext> {
+    fn extend_context(&self, mut context: SessionContext, entry: &Entry) -> Option<SessionContext> {
         let is_next = !self.has_twins && !self.by_id.contains_key(&entry.id) && entry.parent.is_some();
         if !is_next || entry.parent != self.leaf().map(|leaf| Arc::clone(&leaf.id)) {
             return None;
@@ -291,7 +291,7 @@ pub(super) fn edited_items(
     let item = |entry: &&Entry| {
         let message = match edits.get(&*entry.id) {
             Some(None) => None,
-            Some(Some(replacement)) => message(entry).map(|whole| edited(&whole, replacement)),
+            Some(Some(replacement)) => message(entry).map(|whole| replace_content(&whole, replacement)),
             None => message(entry),
         };
         Some((Arc::clone(&entry.id), message?))
@@ -341,7 +341,7 @@ fn message(entry: &Entry) -> Option<Arc<Message>> {
 }
 
 /// The message with other content; role and metadata stay. Messages without content are unchanged.
-fn edited(message: &Arc<Message>, replacement: &ContextReplacement) -> Arc<Message> {
+fn replace_content(message: &Arc<Message>, replacement: &ContextReplacement) -> Arc<Message> {
     let mut message = Message::clone(message);
     match &mut message {
         Message::User(user) => user.content = replacement.content.clone(),

@@ -56,7 +56,7 @@ impl UnreadFile {
         let file = open_regular(&self.path)?;
         match read::header_line(&mut BufReader::new(&file))? {
             Some((_, line)) if line == self.header => Ok(file),
-            _ => Err(changed()),
+            _ => Err(file_changed_error()),
         }
     }
 
@@ -93,12 +93,12 @@ impl UnreadFile {
 /// Fills `bytes` from an offset that existed when the file was opened.
 pub(super) fn read_exact(file: &std::fs::File, bytes: &mut [u8], at: u64) -> io::Result<()> {
     file.read_exact_at(bytes, at).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => changed(),
+        io::ErrorKind::UnexpectedEof => file_changed_error(),
         _ => error,
     })
 }
 
 /// The error for a file that changed between two reads.
-pub(super) fn changed() -> io::Error {
+pub(super) fn file_changed_error() -> io::Error {
     io::Error::other("the file has changed since it was opened")
 }

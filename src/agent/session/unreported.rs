@@ -44,7 +44,7 @@ impl Session {
     pub(crate) fn unreported_helpers(&self, since: i64) -> Vec<UnreportedHelper> {
         let Some(own) = &self.info.file else { return Vec::new() };
         let files = helper_files(own, since);
-        let told: Vec<&str> = messages(self.tree.entries()).filter_map(helper_named).collect();
+        let told: Vec<&str> = messages(self.tree.entries()).filter_map(helper_session).collect();
         let is_unreported = |file: &&HelperFile| file.is_of(own) && !told.contains(&file.header.id.as_str());
         files.iter().filter(is_unreported).map(|file| file.report(&files)).collect()
     }
@@ -66,7 +66,7 @@ fn messages(entries: &[Entry]) -> impl DoubleEndedIterator<Item = &Message> {
 }
 
 /// The helper session that a result names.
-fn helper_named(message: &Message) -> Option<&str> {
+fn helper_session(message: &Message) -> Option<&str> {
     match message {
         Message::ToolResult(result) => match &result.details {
             Details::Helper(report) => Some(&report.session),
@@ -82,11 +82,11 @@ fn helper_files(own: &Path, since: i64) -> Vec<HelperFile> {
     let paths = beside.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let helper = |path: PathBuf| {
         let header = read::header_line(&mut BufReader::new(open_regular(&path).ok()?)).ok()??.0;
-        (header.helper.is_some() && header.created() >= since).then_some(HelperFile { path, header })
+        (header.helper.is_some() && header.creation_time() >= since).then_some(HelperFile { path, header })
     };
     let mut found: Vec<HelperFile> =
         paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).filter_map(helper).collect();
-    found.sort_by_key(|file| file.header.created());
+    found.sort_by_key(|file| file.header.creation_time());
     found
 }
 
@@ -112,7 +112,7 @@ impl HelperFile {
         };
         let mut sum = UsageSum::default();
         read::lines(&bytes).for_each(|line| sum.add_line(line));
-        let told: Vec<&str> = messages(&entries).filter_map(helper_named).collect();
+        let told: Vec<&str> = messages(&entries).filter_map(helper_session).collect();
         let below =
             all.iter().filter(|file| file.is_of(&self.path) && !told.contains(&file.header.id.as_str()));
         let mut usage = sum.total;

@@ -8,7 +8,7 @@ use crate::secrets::redact::MARK;
 use tau_protocol::message::Message;
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::title;
-use tau_tools::budget::shortened;
+use tau_tools::budget::shorten;
 
 /// The number of characters shown of a line, and those of them before the first word.
 const EXCERPT: usize = 240;
@@ -31,7 +31,7 @@ pub(super) struct Match {
 const ACCENT: u8 = 200;
 
 /// A character for comparison: in lower case and without accents, so a mark on its own gives nothing.
-pub(super) fn folded_char(c: char) -> impl Iterator<Item = char> {
+pub(super) fn fold_char(c: char) -> impl Iterator<Item = char> {
     c.to_lowercase().filter_map(|c| {
         let is_accent = |c: char| canonical_combining_class(c) >= ACCENT;
         if c.is_ascii() || is_accent(c) {
@@ -44,8 +44,8 @@ pub(super) fn folded_char(c: char) -> impl Iterator<Item = char> {
 }
 
 /// A text for comparison.
-pub(super) fn folded(text: &str) -> String {
-    if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().flat_map(folded_char).collect() }
+pub(super) fn fold(text: &str) -> String {
+    if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().flat_map(fold_char).collect() }
 }
 
 /// The words of a query, in their form for comparison. A phrase in double quotes is one word; punctuation around other
@@ -65,27 +65,27 @@ pub(super) fn words_in(query: &str) -> Vec<String> {
         }));
     }
     words.retain(|word| !word.is_empty());
-    words.iter().map(|word| folded(word)).collect()
+    words.iter().map(|word| fold(word)).collect()
 }
 
 /// The place in a text in which all words occur.
 pub(super) fn matching(text: &str, words: &[String]) -> Option<Match> {
-    let folded = folded(text);
+    let folded = fold(text);
     words.iter().all(|word| folded.contains(word)).then(|| place(text, words))
 }
 
 fn place(text: &str, words: &[String]) -> Match {
     let count = |line: &&str| {
-        let line = folded(line);
+        let line = fold(line);
         words.iter().filter(|word| line.contains(*word)).count()
     };
     // Of equal ones the last is the maximum, so the order is reversed.
     let line = text.lines().rev().max_by_key(count).unwrap_or_default().trim();
-    let folded = folded(line);
+    let folded = fold(line);
     let first = words.iter().filter_map(|word| folded.find(word.as_str())).min().unwrap_or_default();
     let mut before = folded.get(..first).unwrap_or_default().chars().count();
     let is_before = |c: &char| {
-        let count = folded_char(*c).count();
+        let count = fold_char(*c).count();
         let is_before = before > 0 || count == 0;
         before = before.saturating_sub(count);
         is_before
@@ -129,7 +129,7 @@ pub(super) fn exchange_of(words: impl Iterator<Item = (bool, String)>) -> LastEx
 }
 
 fn cut(text: &str) -> String {
-    shortened(text.trim(), MAX_LEN)
+    shorten(text.trim(), MAX_LEN)
 }
 
 #[cfg(test)]
@@ -159,6 +159,6 @@ mod tests {
                 assert_eq!(found.line, text);
             }
         }
-        assert_eq!(folded("が हिन्दी 한"), "が हिन्दी 한", "marks of other scripts are letters");
+        assert_eq!(fold("が हिन्दी 한"), "が हिन्दी 한", "marks of other scripts are letters");
     }
 }

@@ -181,7 +181,7 @@ fn translate(text: &str, list: Verdict, root: &Path) -> Result<Rule, (String, Ve
         };
     }
     let Some(tool) = tool else {
-        if let Some(meant) = grant::meant(name.trim(), None).filter(|_| list != Verdict::Allow) {
+        if let Some(meant) = grant::intended_tool(name.trim(), None).filter(|_| list != Verdict::Allow) {
             return Err((format!("there is no tool {name}; did you mean {meant}?"), vec![meant]));
         }
         // A custom tool may have this name.

@@ -5,11 +5,11 @@
 //! [`super::trust`] defines the effect of the files, and stores the answers.
 
 use super::mcp_servers::{of_json_text, of_text};
-use super::trust::{MCP_FILE, Project, SETTINGS, shown_name};
+use super::trust::{MCP_FILE, Project, SETTINGS, display_name};
 use std::collections::BTreeSet;
 use std::path::Path;
 use tau_protocol::trust::{ChangeKind, FileChange, Folder, Trust};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::diff;
 use tau_tools::user_error::UserError;
 
@@ -20,7 +20,7 @@ const LINE: usize = 400;
 /// A project as shown to a user who works in `cwd`; `kept` has the answers. Fails when `kept` cannot be read.
 pub fn of(project: &Project, trust: Trust, cwd: &Path, kept: &Path) -> Result<Folder, UserError> {
     let before = match trust {
-        Trust::Changed | Trust::Trusted => project.trusted_before(kept)?.unwrap_or_default(),
+        Trust::Changed | Trust::Trusted => project.last_trusted_files(kept)?.unwrap_or_default(),
         Trust::Unknown | Trust::Refused => Default::default(),
     };
     let now = project.files();
@@ -34,8 +34,8 @@ pub fn of(project: &Project, trust: Trust, cwd: &Path, kept: &Path) -> Result<Fo
             (Some(_), Some(_)) => ChangeKind::Changed,
         };
         let (old, new) = (old.map_or("", String::as_str), new.map_or("", String::as_str));
-        let lines = given_variables(name, new).into_iter().chain(difference(old, new)).collect();
-        Some(FileChange { file: shown_name(name), kind, lines })
+        let lines = server_variables_line(name, new).into_iter().chain(difference(old, new)).collect();
+        Some(FileChange { file: display_name(name), kind, lines })
     };
     let here = cwd.canonicalize().is_ok_and(|cwd| cwd == project.root());
     Ok(Folder {
@@ -48,7 +48,7 @@ pub fn of(project: &Project, trust: Trust, cwd: &Path, kept: &Path) -> Result<Fo
 }
 
 /// The line that names the environment variables that MCP servers of a file are given.
-fn given_variables(name: &str, text: &str) -> Option<String> {
+fn server_variables_line(name: &str, text: &str) -> Option<String> {
     let servers = match name {
         MCP_FILE => of_json_text(Path::new(name), text).0,
         name if SETTINGS.contains(&name) => of_text(Path::new(name), text).0,
@@ -64,18 +64,18 @@ fn given_variables(name: &str, text: &str) -> Option<String> {
 fn difference(old: &str, new: &str) -> Vec<String> {
     let change = diff::between("", old.as_bytes(), new.as_bytes());
     let all: Vec<&String> = change.hunks.iter().flat_map(|hunk| &hunk.lines).collect();
-    let mut lines: Vec<String> = all.iter().take(LINES).map(|line| shortened(line)).collect();
+    let mut lines: Vec<String> = all.iter().take(LINES).map(|line| shorten(line)).collect();
     if let more @ 1.. = all.len().saturating_sub(LINES) {
-        lines.push(format!("… {}; read the file before you trust it", counted(more, "more line")));
+        lines.push(format!("… {}; read the file before you trust it", pluralize(more, "more line")));
     }
     lines
 }
 
-fn shortened(line: &str) -> String {
+fn shorten(line: &str) -> String {
     match line.chars().count().saturating_sub(LINE) {
         0 => line.to_owned(),
         more => {
-            format!("{}… {}", line.chars().take(LINE).collect::<String>(), counted(more, "more character"))
+            format!("{}… {}", line.chars().take(LINE).collect::<String>(), pluralize(more, "more character"))
         }
     }
 }

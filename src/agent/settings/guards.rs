@@ -31,10 +31,10 @@ const STAND_INS: [(&str, &str); 5] = [
 ];
 
 /// The settings that a key names, or may name if it is an alias or misspelled.
-fn meant(key: &str) -> Vec<&'static str> {
+fn matching_settings(key: &str) -> Vec<&'static str> {
     let rows = || table::TABLE.iter().map(|row| row.key);
     let of_table = || rows().filter(|key| key.starts_with("sandbox."));
-    let renamed = names::renamed(key).map(|_| format!("sandbox.{}", key.trim_start_matches("sandbox_")));
+    let renamed = names::replacement(key).map(|_| format!("sandbox.{}", key.trim_start_matches("sandbox_")));
     if let Some(same) = rows().find(|known| *known == renamed.as_deref().unwrap_or(key)) {
         return vec![same];
     }
@@ -58,7 +58,7 @@ fn is_near(word: &str, to: &[&str]) -> bool {
 
 /// Whether a key names a protective setting, even if misspelled.
 fn guards(key: &str) -> bool {
-    meant(key).iter().any(|meant| GUARDS.contains(meant))
+    matching_settings(key).iter().any(|meant| GUARDS.contains(meant))
 }
 
 /// The replacements for unreadable sandbox settings in the user's file.
@@ -75,7 +75,7 @@ fn stand_in_for(path: &Path, text: &str) -> Settings {
     let text = toml_file::bare(text);
     let (_, wrong) = toml_file::values_of::<Settings>(path, text);
     if wrong.iter().all(|(key, _)| !key.is_empty()) {
-        let of_keys = wrong.iter().map(|(key, _)| strict(&meant(key)));
+        let of_keys = wrong.iter().map(|(key, _)| strict(&matching_settings(key)));
         return of_keys.fold(Settings::default(), Settings::overlaid);
     }
     let (mut all, mut is_inside) = (Settings::default(), false);
@@ -90,7 +90,7 @@ fn stand_in_for(path: &Path, text: &str) -> Settings {
             true => (format!("sandbox.{name}"), format!("[sandbox]\n{line}")),
             false => (name.to_owned(), line.to_owned()),
         };
-        let settings = meant(&key);
+        let settings = matching_settings(&key);
         // Other settings are not used.
         if !name.is_empty() && settings.iter().any(|meant| STAND_INS.iter().any(|(known, _)| known == meant))
         {

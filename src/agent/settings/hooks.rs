@@ -225,7 +225,7 @@ struct JsonHook {
 }
 
 /// A problem of a `settings.json`.
-struct Unused {
+struct HookProblem {
     /// Whether it may be a hook before calls.
     guards: bool,
     error: UserError,
@@ -243,11 +243,12 @@ pub fn guards_fault(path: &Path, text: &str) -> Option<UserError> {
     in_json(path, text).1.into_iter().find(|unused| unused.guards).map(|unused| unused.error)
 }
 
-fn in_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<Unused>) {
+fn in_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<HookProblem>) {
     let place = path.display();
     let mut unused = Vec::new();
-    let mut report =
-        |guards: bool, why: String| unused.push(Unused { guards, error: format!("{place}: {why}").into() });
+    let mut report = |guards: bool, why: String| {
+        unused.push(HookProblem { guards, error: format!("{place}: {why}").into() })
+    };
     let file: JsonFile = serde_json::from_str(text).unwrap_or_else(|error| {
         report(true, error.to_string());
         JsonFile::default()

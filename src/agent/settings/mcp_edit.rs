@@ -67,8 +67,8 @@ mod tests {
     use super::*;
     use crate::settings::Paths;
 
-    fn shared(path: &Path) -> SharedFile {
-        Paths::under(&path.with_extension("tau")).shared(path.to_owned())
+    fn shared_file(path: &Path) -> SharedFile {
+        Paths::under(&path.with_extension("tau")).shared_file(path.to_owned())
     }
 
     #[test]
@@ -82,19 +82,19 @@ mod tests {
         );
         std::fs::write(&path, "mouse = false # no\n\n# mine\n[mcp.own] # why\ncommand = \"o\"\n").unwrap();
         for server in servers.iter().chain(&servers) {
-            add(&shared(&path), server).unwrap();
+            add(&shared_file(&path), server).unwrap();
         }
         let text = "mouse = false # no\n\n# mine\n[mcp.own] # why\ncommand = \"o\"\n\n[mcp.a]\ncommand = \"x\"\n\
                     args = [\"-y\", \"z\"]\nenv = { A = \"$B\" }\n\n[mcp.b]\nurl = \"http://h\"\n";
         assert_eq!(read(), text);
         assert_eq!(of_file(&path).0.len(), 3);
         assert!(
-            remove(&shared(&path), "a").unwrap()
-                && remove(&shared(&path), "b").unwrap()
-                && !remove(&shared(&path), "a").unwrap()
+            remove(&shared_file(&path), "a").unwrap()
+                && remove(&shared_file(&path), "b").unwrap()
+                && !remove(&shared_file(&path), "a").unwrap()
         );
         assert_eq!(read(), "mouse = false # no\n\n# mine\n[mcp.own] # why\ncommand = \"o\"\n");
         let odd = McpServer { name: "a/b".to_owned(), ..servers[0].clone() };
-        assert!(add(&shared(&path), &odd).is_err());
+        assert!(add(&shared_file(&path), &odd).is_err());
     }
 }

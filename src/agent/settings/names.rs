@@ -30,6 +30,6 @@ pub(super) const RENAMED: &[(&str, &str)] = &[
 ];
 
 /// The replacement for a removed name.
-pub(super) fn renamed(name: &str) -> Option<&'static str> {
+pub(super) fn replacement(name: &str) -> Option<&'static str> {
     RENAMED.iter().find(|(old, _)| *old == name).map(|(_, instead)| *instead)
 }

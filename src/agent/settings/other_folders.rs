@@ -21,7 +21,7 @@ const VARIABLES: [(&str, &str, &str); 4] = [
 
 /// The folder that a variable names. A value of the XDG Base Directory Specification that is not absolute counts as
 /// none, as that wants: it would be another folder in every directory.
-pub(crate) fn named_folder(name: &str, env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+pub(crate) fn folder_from_env(name: &str, env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let value = PathBuf::from(env(name).filter(|value| !value.is_empty())?);
     (value.is_absolute() || !name.starts_with("XDG_")).then_some(value)
 }
@@ -30,7 +30,7 @@ impl OtherFolders {
     /// The folders below a home directory, with what the variables say.
     pub fn of(home: &Path, env: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let moved = VARIABLES.iter().filter_map(|(name, usual, below)| {
-            let value = named_folder(name, env)?;
+            let value = folder_from_env(name, env)?;
             Some((*usual, if below.is_empty() { value } else { value.join(below) }))
         });
         OtherFolders { home: home.to_owned(), moved: moved.collect() }

@@ -124,7 +124,7 @@ impl Paths {
 
     /// A file that several processes may change. Its lock is in the state folder, under a name that does not
     /// depend on the path used for the file.
-    pub fn shared(&self, path: PathBuf) -> SharedFile {
+    pub fn shared_file(&self, path: PathBuf) -> SharedFile {
         let in_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
         let real = path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.clone());
         let name = real.file_name().unwrap_or_default().to_string_lossy();
@@ -196,7 +196,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (folder, paths) = (dir.path().join("work"), Paths::under(&dir.path().join("tau")));
         std::fs::create_dir(&folder).unwrap();
-        let lock = |path: PathBuf| paths.shared(path).lock;
+        let lock = |path: PathBuf| paths.shared_file(path).lock;
         let missing = lock(folder.join("config.toml"));
         assert!(missing.starts_with(&paths.state), "{missing:?}");
         std::fs::write(folder.join("config.toml"), "").unwrap();
@@ -206,7 +206,7 @@ mod tests {
         assert_ne!(lock(folder.join("config.local.toml")), missing);
         let long = lock(folder.join("\u{20ac}".repeat(80)));
         assert!(long.file_name().unwrap().len() < 100, "{long:?}");
-        let file = paths.shared(folder.join("config.toml"));
+        let file = paths.shared_file(folder.join("config.toml"));
         let held = file.lock().unwrap();
         assert!(super::super::private_files::LockFile::try_take(&missing).unwrap().is_none());
         drop(held);

@@ -9,7 +9,7 @@ use toml_edit::{Array, Item, Table};
 use super::private_files::SharedFile;
 use super::toml_file::{in_lines, line_of, read_file};
 use super::write;
-use crate::permissions::{Protected, Rule, RuleInForce, RuleSource, Verdict, grant};
+use crate::permissions::{ProtectedKind, Rule, RuleInForce, RuleSource, Verdict, grant};
 use tau_tools::user_error::UserError;
 
 /// The lists of `[permissions]`.
@@ -24,7 +24,7 @@ pub struct FileRules {
     /// The rules in the order of their lines.
     pub rules: Vec<RuleInForce>,
     /// Protected paths that need no approval.
-    pub unprotected: Vec<Protected>,
+    pub unprotected: Vec<ProtectedKind>,
 }
 
 #[derive(Default, Deserialize)]
@@ -58,7 +58,7 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Use
         for entry in entries {
             let line = line_of(text, entry.span().start);
             let source = RuleSource::File { path: path.to_owned(), line, is_project };
-            match (kind, entry.get_ref().parse::<Rule>(), Protected::from_name(entry.get_ref())) {
+            match (kind, entry.get_ref().parse::<Rule>(), ProtectedKind::from_name(entry.get_ref())) {
                 (Some(list), Ok(rule), _) => {
                     let is_limited = is_project && list == Verdict::Allow;
                     let why = names_nothing(path, entry.get_ref(), is_project);
@@ -73,7 +73,7 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Use
                 (Some(_), Err(error), _) => wrong.push((line, error.to_string())),
                 (None, _, Some(kind)) => found.unprotected.push(kind),
                 (None, _, None) => {
-                    let names = Protected::TABLE.map(|(_, name, _)| name).join(", ");
+                    let names = ProtectedKind::TABLE.map(|(_, name, _)| name).join(", ");
                     let given = entry.get_ref();
                     wrong
                         .push((line, format!("no protected paths are called `{given}`; use one of {names}")));
@@ -93,7 +93,7 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Use
 /// those of tools that are not here.
 fn names_nothing(path: &Path, rule: &str, is_project: bool) -> Option<String> {
     let name = rule.split('(').next().unwrap_or_default().trim();
-    if let Some(meant) = grant::meant(name, path.parent()) {
+    if let Some(meant) = grant::intended_tool(name, path.parent()) {
         return Some(format!("there is no tool `{name}`; did you mean `{meant}`?"));
     }
     if grant::is_program(name, path.parent()) {
@@ -130,7 +130,7 @@ pub fn change(
 }
 
 /// The text that [`change`] makes of the text of a file. Fails like it.
-pub fn changed(
+pub fn text_after_change(
     path: &Path,
     text: &str,
     remove: Option<(Verdict, &Rule)>,
@@ -226,8 +226,8 @@ mod tests {
     use super::*;
     use crate::settings::Paths;
 
-    fn shared(path: &Path) -> SharedFile {
-        Paths::under(&path.with_extension("tau")).shared(path.to_owned())
+    fn shared_file(path: &Path) -> SharedFile {
+        Paths::under(&path.with_extension("tau")).shared_file(path.to_owned())
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
             .map(|rule| format!("{} {} {}", rule.list.name(), rule.rule, rule.source))
             .collect();
         assert_eq!(rules, ["deny bash(git push *) c.toml:3", "allow bash(cargo test *) c.toml:5"]);
-        assert_eq!(found.unprotected, [Protected::Git]);
+        assert_eq!(found.unprotected, [ProtectedKind::Git]);
         let wrong: Vec<String> = wrong.into_iter().map(String::from).collect();
         assert_eq!(
             wrong,
@@ -305,22 +305,22 @@ mod tests {
         let path = folder.path().join("config.toml");
         let rule = |text: &str| text.parse::<Rule>().unwrap();
         let read = || std::fs::read_to_string(&path).unwrap();
-        add(&shared(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
+        add(&shared_file(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
         assert_eq!(read(), "[permissions]\nallow = [\"bash(make *)\"]\n");
         let text =
             "mouse = false # no\n\n[permissions] # mine\nallow = [\n    \"bash(ls)\", # why\n]\n# end\n";
         std::fs::write(&path, text).unwrap();
-        add(&shared(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
-        add(&shared(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
+        add(&shared_file(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
+        add(&shared_file(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
         let (found, wrong) = of_file(&path);
         assert_eq!((found.rules.len(), wrong), (2, Vec::new()), "{}", read());
         for kept in ["mouse = false # no", "# mine", "# why", "# end"] {
             assert!(read().contains(kept), "{}", read());
         }
-        remove(&shared(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
+        remove(&shared_file(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
         assert_eq!(read(), text);
         std::fs::write(&path, "[permissions]\nallow = 1\n").unwrap();
-        assert!(add(&shared(&path), Verdict::Allow, &rule("bash(make *)")).is_err());
+        assert!(add(&shared_file(&path), Verdict::Allow, &rule("bash(make *)")).is_err());
     }
 
     #[test]
@@ -336,7 +336,7 @@ mod tests {
             ("[]", "[\"bash(x)\"]"),
         ] {
             std::fs::write(&path, format!("[permissions]\nallow = {list}\n")).unwrap();
-            add(&shared(&path), Verdict::Allow, &"bash(x)".parse().unwrap()).unwrap();
+            add(&shared_file(&path), Verdict::Allow, &"bash(x)".parse().unwrap()).unwrap();
             let text = std::fs::read_to_string(&path).unwrap();
             assert_eq!(text, format!("[permissions]\nallow = {longer}\n"));
         }
@@ -349,7 +349,7 @@ mod tests {
         let rule = |text: &str| text.parse::<Rule>().unwrap();
         let without = |list: &str, gone: &str| {
             std::fs::write(&path, format!("[permissions]\nallow = {list}\n")).unwrap();
-            remove(&shared(&path), Verdict::Allow, &rule(gone)).unwrap();
+            remove(&shared_file(&path), Verdict::Allow, &rule(gone)).unwrap();
             let text = std::fs::read_to_string(&path).unwrap();
             assert!(of_file(&path).1.is_empty(), "{text}");
             text.trim_start_matches("[permissions]\nallow = ").trim_end().to_owned()
@@ -376,11 +376,11 @@ mod tests {
         std::fs::write(&path, "[permissions]\nallow = [\"bash(a)\", \"bash(b)\"] # mine\n").unwrap();
         let read = || std::fs::read_to_string(&path).unwrap();
         let (a, b, c) = (rule("bash(a)"), rule("bash(b)"), rule("bash(c)"));
-        change(&shared(&path), Some((Verdict::Allow, &a)), Some((Verdict::Allow, &c))).unwrap();
+        change(&shared_file(&path), Some((Verdict::Allow, &a)), Some((Verdict::Allow, &c))).unwrap();
         assert_eq!(read(), "[permissions]\nallow = [\"bash(c)\", \"bash(b)\"] # mine\n");
-        change(&shared(&path), Some((Verdict::Allow, &c)), Some((Verdict::Deny, &c))).unwrap();
+        change(&shared_file(&path), Some((Verdict::Allow, &c)), Some((Verdict::Deny, &c))).unwrap();
         assert_eq!(read(), "[permissions]\nallow = [\"bash(b)\"] # mine\ndeny = [\"bash(c)\"]\n");
-        change(&shared(&path), Some((Verdict::Allow, &b)), Some((Verdict::Allow, &b))).unwrap();
+        change(&shared_file(&path), Some((Verdict::Allow, &b)), Some((Verdict::Allow, &b))).unwrap();
         assert_eq!(read(), "[permissions]\nallow = [\"bash(b)\"] # mine\ndeny = [\"bash(c)\"]\n");
     }
 }

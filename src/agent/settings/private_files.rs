@@ -176,7 +176,7 @@ impl LockFile {
 
     /// The lock for a child process to hold as well, as an input without content. Fails when the process has
     /// too many open files.
-    pub fn shared(&self) -> io::Result<OwnedFd> {
+    pub fn try_clone_fd(&self) -> io::Result<OwnedFd> {
         self.0.try_clone().map(OwnedFd::from)
     }
 

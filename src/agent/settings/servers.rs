@@ -52,7 +52,7 @@ impl SshAddress {
             None => (rest, ""),
         };
         let (user, place) = match authority.rsplit_once('@') {
-            Some((user, place)) => (Some(decoded(user)?), place),
+            Some((user, place)) => (Some(percent_decode(user)?), place),
             None => (None, authority),
         };
         if user.as_ref().is_some_and(|user| user.contains(':')) {
@@ -64,7 +64,7 @@ impl SshAddress {
                 check(what, name)?;
             }
         }
-        let directory = match decoded(path)? {
+        let directory = match percent_decode(path)? {
             path if path.is_empty() || path == "/" => None,
             path if path.chars().any(char::is_control) => {
                 return Err("its folder has a control character".into());
@@ -169,7 +169,7 @@ fn check(what: &str, name: &str) -> Result<(), UserError> {
 }
 
 /// The text with `%20` and the like replaced.
-fn decoded(text: &str) -> Result<String, UserError> {
+fn percent_decode(text: &str) -> Result<String, UserError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

@@ -66,12 +66,12 @@ const MAX_READ: u64 = 64 << 20;
 /// The file with all costs.
 pub struct SpendingFile {
     path: PathBuf,
-    known: Mutex<Known>,
+    known: Mutex<ReadState>,
 }
 
 /// The part of the file that has been read.
 #[derive(Default)]
-struct Known {
+struct ReadState {
     /// The file, by its inode: it may be replaced.
     inode: u64,
     read: u64,
@@ -87,7 +87,7 @@ impl SpendingFile {
     }
 
     /// Records what is not recorded yet.
-    fn record(&self, known: &mut Known) -> std::io::Result<()> {
+    fn record(&self, known: &mut ReadState) -> std::io::Result<()> {
         if known.unrecorded > 0.0 {
             self.append(now(), known.unrecorded)?;
             known.unrecorded = 0.0;
@@ -122,12 +122,12 @@ impl SpendingFile {
         write_private(&self.path, recent.as_bytes())
     }
 
-    fn read(&self, known: &mut Known) -> std::io::Result<()> {
+    fn read(&self, known: &mut ReadState) -> std::io::Result<()> {
         use std::os::unix::fs::MetadataExt;
         let mut file = open_regular(&self.path)?;
         let facts = file.metadata()?;
         if facts.ino() != known.inode || facts.size() < known.read {
-            *known = Known { inode: facts.ino(), unrecorded: known.unrecorded, ..Known::default() };
+            *known = ReadState { inode: facts.ino(), unrecorded: known.unrecorded, ..ReadState::default() };
         }
         file.seek(SeekFrom::Start(known.read))?;
         let mut bytes = Vec::new();

@@ -460,12 +460,12 @@ mod tests {
 
     #[test]
     fn the_default_tools_are_those_of_the_table() {
-        use tau_tools::toolbox::{Offered, TABLE};
-        let names = |offered: Offered| {
+        use tau_tools::toolbox::{Availability, TABLE};
+        let names = |offered: Availability| {
             let of = TABLE.iter().filter(|row| row.offered == offered).map(|row| format!("`{}`", row.name));
             of.collect::<Vec<_>>().join(", ")
         };
-        let (always, asked) = (names(Offered::Always), names(Offered::WhereAsked));
+        let (always, asked) = (names(Availability::Always), names(Availability::WhereAsked));
         let default = format!("{always}; where commands are asked also {asked}");
         assert_eq!(row("tools").unwrap().columns.default, default);
     }

@@ -1,6 +1,6 @@
 //! Rewrites messages of the TOML reader for users.
 
-use super::names::{AUTOMATIC, renamed};
+use super::names::{AUTOMATIC, replacement};
 use tau_tools::compare::close_matches;
 
 /// The minimum similarity of a word and a known one, from 0 to 1, for a suggestion.
@@ -30,10 +30,10 @@ pub fn explain(message: &str) -> String {
     let first = first.replacen("unknown field ", "unknown name ", 1);
     let first = first.replacen("unknown variant ", "unknown value ", 1);
     let Some((head, list)) = first.split_once(", expected ") else { return first };
-    let (given, known) = (quoted(head), quoted(list));
+    let (given, known) = (words_in_backticks(head), words_in_backticks(list));
     // Other files may have this name.
     let gone = given.first().filter(|_| known.contains(&"model"));
-    if let Some((old, instead)) = gone.and_then(|old| Some((old, renamed(old)?))) {
+    if let Some((old, instead)) = gone.and_then(|old| Some((old, replacement(old)?))) {
         return match instead {
             AUTOMATIC => format!("`{old}` is gone: tau finds the value by itself; remove the line"),
             instead => format!("`{old}` is gone: write {instead}"),
@@ -81,7 +81,7 @@ fn wrong_type(rest: &str) -> Option<String> {
 }
 
 /// The words in backticks.
-fn quoted(text: &str) -> Vec<&str> {
+fn words_in_backticks(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 

@@ -85,7 +85,7 @@ pub struct Project {
 /// The stored answers.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Kept {
+struct StoredAnswers {
     /// The trusted files, by the directory they belong to ([`path_text`]).
     trusted: BTreeMap<String, BTreeMap<String, String>>,
     refused: Vec<String>,
@@ -108,7 +108,7 @@ impl Project {
                 Ok(text) => files.extend(text.map(|text| (name.to_owned(), text))),
                 Err(error) => unused.push(UserError::new(format!(
                     "{} is not used: {error}",
-                    root.join(shown_name(name)).display()
+                    root.join(display_name(name)).display()
                 ))),
             }
         }
@@ -116,9 +116,9 @@ impl Project {
         for name in SETTINGS.iter().chain(others) {
             let text = match text_of(&root, name) {
                 Ok(Some(text)) if SETTINGS.contains(name) => Some(text),
-                Ok(text) => text.and_then(|text| only_used(&text, uses_others)),
+                Ok(text) => text.and_then(|text| effective_settings(&text, uses_others)),
                 Err(error) => {
-                    unread.push((root.join(shown_name(name)), error.to_string()));
+                    unread.push((root.join(display_name(name)), error.to_string()));
                     None
                 }
             };
@@ -160,7 +160,7 @@ impl Project {
 
     /// The settings files of another agent, with the used parts of their text.
     pub fn files_of_others(&self) -> impl Iterator<Item = (PathBuf, &str)> {
-        OTHERS_HOOKS.iter().filter_map(|name| Some((self.root.join(shown_name(name)), self.file(name)?.1)))
+        OTHERS_HOOKS.iter().filter_map(|name| Some((self.root.join(display_name(name)), self.file(name)?.1)))
     }
 
     /// The unreadable files with rules and other protective settings, and the reasons.
@@ -169,7 +169,7 @@ impl Project {
     }
 
     /// The other files that cannot be read, with the reasons.
-    pub fn unused(&self) -> &[UserError] {
+    pub fn read_errors(&self) -> &[UserError] {
         &self.unused
     }
 
@@ -185,13 +185,16 @@ impl Project {
 
     /// The files when they were trusted; `None` if they never were. Fails when `file`, which holds the
     /// answers, cannot be read.
-    pub(super) fn trusted_before(&self, file: &Path) -> Result<Option<BTreeMap<String, String>>, UserError> {
+    pub(super) fn last_trusted_files(
+        &self,
+        file: &Path,
+    ) -> Result<Option<BTreeMap<String, String>>, UserError> {
         Ok(load(file)?.trusted.remove(path_text::text(&self.root).as_ref()))
     }
 
     /// The display names of the files.
     pub fn names(&self) -> Vec<String> {
-        self.files.keys().map(|name| shown_name(name)).collect()
+        self.files.keys().map(|name| display_name(name)).collect()
     }
 
     /// The folders of extensions in it, such as `.claude/skills`.
@@ -201,7 +204,7 @@ impl Project {
     }
 
     /// All paths in the directory that have an effect once trusted, whether or not they exist.
-    pub fn known_paths(&self) -> impl Iterator<Item = PathBuf> {
+    pub fn candidate_paths(&self) -> impl Iterator<Item = PathBuf> {
         let files = SETTINGS.iter().chain(&ACTING).map(|name| place(&self.root, name));
         let files = files.chain(OTHERS_HOOKS.iter().map(|name| place(&self.root, name)));
         files.chain(EXTENSIONS.iter().map(|(folder, _)| self.root.join(folder)))
@@ -328,7 +331,7 @@ fn text_of(root: &Path, name: &str) -> io::Result<Option<String>> {
 }
 
 /// The display name of a project's file or folder.
-pub(super) fn shown_name(name: &str) -> String {
+pub(super) fn display_name(name: &str) -> String {
     name.strip_prefix(BESIDE).map_or_else(|| format!("{FOLDER}/{name}"), str::to_owned)
 }
 
@@ -350,7 +353,7 @@ fn is_home(root: &Path) -> bool {
 
 /// The permission rules in another agent's settings, and the hooks if they are used. The rest has no effect
 /// here, and changes often. Unreadable text is kept unchanged, to be shown and reported.
-fn only_used(text: &str, uses_hooks: &dyn Fn() -> bool) -> Option<String> {
+fn effective_settings(text: &str, uses_hooks: &dyn Fn() -> bool) -> Option<String> {
     let Ok(settings) = claude_permissions::settings_of(text) else { return Some(text.to_owned()) };
     let is_there = |value: &&serde_json::Value| {
         !value.is_null() && value.as_object().is_none_or(|fields| !fields.is_empty())
@@ -362,7 +365,7 @@ fn only_used(text: &str, uses_hooks: &dyn Fn() -> bool) -> Option<String> {
     (!used.is_empty()).then(|| serde_json::to_string_pretty(&used).ok())?
 }
 
-fn load(file: &Path) -> Result<Kept, UserError> {
+fn load(file: &Path) -> Result<StoredAnswers, UserError> {
     let kept =
         read_json(file, MAX_KEPT).map_err(|error| UserError::new(format!("{}: {error}", file.display())))?;
     Ok(kept.unwrap_or_default())

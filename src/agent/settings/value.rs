@@ -17,7 +17,7 @@ use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::{Api, ThinkingLevel};
 use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, OnHangup, Support};
 use tau_protocol::status_template::StatusTemplate;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::paths::resolve_path;
 use tau_tools::sandbox::SandboxLevel;
 use tau_tools::user_error::UserError;
@@ -220,19 +220,19 @@ macro_rules! plain_values {
 }
 pub(super) use plain_values;
 
-fn parsed<T: FromStr>(value: &str, wrong: &str) -> Result<T, UserError> {
+fn parse_trimmed<T: FromStr>(value: &str, wrong: &str) -> Result<T, UserError> {
     value.trim().parse().map_err(|_| format!("`{value}` is {wrong}").into())
 }
 
 plain_values! {
     String: ValueKind::Text, Self::clone, |value| Ok(value.to_owned());
-    bool: ValueKind::Switch, Self::to_string, |value| parsed(value, "neither `true` nor `false`");
-    u64: ValueKind::Number, Self::to_string, |value| parsed(value, "not a whole number");
-    NonZeroU64: ValueKind::Seconds, Self::to_string, |value| parsed(value, "not a number of seconds above 0");
+    bool: ValueKind::Switch, Self::to_string, |value| parse_trimmed(value, "neither `true` nor `false`");
+    u64: ValueKind::Number, Self::to_string, |value| parse_trimmed(value, "not a whole number");
+    NonZeroU64: ValueKind::Seconds, Self::to_string, |value| parse_trimmed(value, "not a number of seconds above 0");
     Vec<String>: ValueKind::List, |list| list.join(","), |value| {
         Ok(value.split(',').map(str::to_owned).collect())
     };
-    BTreeMap<String, Vec<String>>: ValueKind::Table, |table| counted(table.len() as u64, "entry"), |_| {
+    BTreeMap<String, Vec<String>>: ValueKind::Table, |table| pluralize(table.len() as u64, "entry"), |_| {
         Err("a table can only be set in config.toml".into())
     };
 }
@@ -247,7 +247,7 @@ impl Dollars {
         (self.0 > 0.0).then_some(self.0)
     }
 
-    fn checked(dollars: f64) -> Result<Self, UserError> {
+    fn try_new(dollars: f64) -> Result<Self, UserError> {
         match dollars.is_finite() && dollars >= 0.0 {
             true => Ok(Dollars(dollars)),
             false => Err(format!("{dollars} is not an amount of US dollars").into()),
@@ -267,11 +267,11 @@ impl SettingValue for Dollars {
         value
             .parse()
             .map_err(|_| format!("`{value}` is not an amount of US dollars").into())
-            .and_then(Self::checked)
+            .and_then(Self::try_new)
     }
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::checked(f64::deserialize(deserializer)?).map_err(D::Error::custom)
+        Self::try_new(f64::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
@@ -284,7 +284,7 @@ macro_rules! named_choices {
                 name.to_owned()
             }, |value| {
                 let from_name: fn(&str) -> Option<$type> = $from_name;
-                from_name(value).ok_or_else(|| unknown(value, <$type>::KIND).into())
+                from_name(value).ok_or_else(|| unknown_value_message(value, <$type>::KIND).into())
             };
         )+}
     };
@@ -331,7 +331,7 @@ impl SettingValue for Api {
 
     fn parse(value: &OsStr) -> Result<Self, UserError> {
         let value = text(value)?;
-        Api::from_name(value).ok_or_else(|| unknown(value, Self::KIND).into())
+        Api::from_name(value).ok_or_else(|| unknown_value_message(value, Self::KIND).into())
     }
 
     /// [`Api`] itself accepts any word, because sessions of other programs have others.
@@ -348,7 +348,7 @@ impl SettingValue for Api {
 pub struct Temperature(pub f64);
 
 impl Temperature {
-    fn checked(number: f64) -> Result<Self, UserError> {
+    fn try_new(number: f64) -> Result<Self, UserError> {
         if (0.0..=2.0).contains(&number) {
             Ok(Temperature(number))
         } else {
@@ -367,15 +367,15 @@ impl SettingValue for Temperature {
     fn parse(value: &OsStr) -> Result<Self, UserError> {
         let value = text(value)?;
         let number = value.parse().map_err(|_| format!("`{value}` is not a number; give one from 0 to 2"))?;
-        Self::checked(number)
+        Self::try_new(number)
     }
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::checked(f64::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+        Self::try_new(f64::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
-fn unknown(value: &str, kind: ValueKind) -> String {
+fn unknown_value_message(value: &str, kind: ValueKind) -> String {
     format!("`{value}` is not known; use one of {}", kind.name())
 }
 

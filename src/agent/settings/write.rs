@@ -20,7 +20,7 @@ pub fn save(file: &SharedFile, key: &str, value: &str) -> Result<(), UserError> 
 
 /// Sets a setting to a typed value, or removes it.
 pub fn set(file: &SharedFile, row: &SettingRow, value: Option<&str>) -> Result<(), UserError> {
-    let value = value.map(|text| typed(row.kind, text));
+    let value = value.map(|text| parse_value(row.kind, text));
     match row.key.split_once('.') {
         Some((group, key)) => change(file, |table| {
             put_into(table, group, BTreeMap::from([(key.to_owned(), value)]));
@@ -50,7 +50,7 @@ pub fn set_keys(file: &SharedFile, keys: &BTreeMap<String, Option<Vec<String>>>)
 }
 
 /// The typed text as a TOML value. A malformed number is refused later, when the file is checked.
-pub fn typed(kind: ValueKind, text: &str) -> Value {
+pub fn parse_value(kind: ValueKind, text: &str) -> Value {
     let text = text.trim();
     match kind {
         ValueKind::Switch => text.parse().map_or_else(|_| Value::from(text), |on: bool| Value::from(on)),
@@ -167,9 +167,9 @@ mod tests {
     use toml_edit::Value;
 
     use super::super::table;
-    use super::{SharedFile, append, put, put_into, typed, with};
+    use super::{SharedFile, append, parse_value, put, put_into, with};
 
-    fn changed(text: &str, key: &str, value: Option<Value>) -> String {
+    fn text_after_change(text: &str, key: &str, value: Option<Value>) -> String {
         let change = |file: &mut toml_edit::Table| put(file, key, value);
         with(Path::new("config.toml"), text, change).unwrap_or_else(|error| error.to_string())
     }
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn only_the_setting_changes() {
         let check = |text: &str, key: &str, value: &str, expected: &str| {
-            assert_eq!(changed(text, key, Some(Value::from(value))), expected);
+            assert_eq!(text_after_change(text, key, Some(Value::from(value))), expected);
         };
         check("", "theme", "day", "theme = \"day\"\n");
         check("# mine\ntheme = 'x' # why\n", "theme", "day", "# mine\ntheme = \"day\" # why\n");
@@ -217,8 +217,8 @@ mod tests {
     fn a_setting_is_reset_and_the_comments_of_others_stay() {
         let text = "# one\ntheme = \"a\" # two\n# three\nmouse = false\n\n# four\n[keys]\nquit = [] # five\n";
         let expected = "# one\ntheme = \"a\" # two\n\n# four\n[keys]\nquit = [] # five\n";
-        assert_eq!(changed(text, "mouse", None), expected);
-        assert_eq!(changed(expected, "mouse", None), expected);
+        assert_eq!(text_after_change(text, "mouse", None), expected);
+        assert_eq!(text_after_change(expected, "mouse", None), expected);
     }
 
     #[test]
@@ -229,11 +229,11 @@ mod tests {
             ("# mine\n\n[keys]\nquit = []\n", "# mine\n\n[keys]\nquit = []\n"),
             ("\n# mine\n\n\ntheme = \"a\"\n[keys]\n", "\n# mine\n\n\n[keys]\n"),
         ] {
-            assert_eq!(changed(text, "theme", None), expected);
-            assert_eq!(changed(expected, "theme", None), expected);
+            assert_eq!(text_after_change(text, "theme", None), expected);
+            assert_eq!(text_after_change(expected, "theme", None), expected);
         }
         let text = "# mine\n\n[keys]\nquit = []\n";
-        let with_theme = changed(text, "theme", Some(Value::from("a")));
+        let with_theme = text_after_change(text, "theme", Some(Value::from("a")));
         assert_eq!(with_theme.matches("# mine").count(), 1, "{with_theme}");
     }
 
@@ -241,10 +241,10 @@ mod tests {
     fn line_ends_and_the_byte_order_mark_stay() {
         let day = || Some(Value::from("day"));
         let text = "\u{feff}# mine\r\ntheme = \"a\" # why\r\n\r\n[keys]\r\nquit = []\r\n";
-        assert_eq!(changed(text, "theme", day()), text.replace("\"a\"", "\"day\""));
-        let added = changed("mouse = false\r\n", "theme", day());
+        assert_eq!(text_after_change(text, "theme", day()), text.replace("\"a\"", "\"day\""));
+        let added = text_after_change("mouse = false\r\n", "theme", day());
         assert_eq!(added, "mouse = false\r\ntheme = \"day\"\r\n");
-        assert_eq!(changed("# mine\r\ntheme = \"a\"\r\n", "theme", None), "# mine\r\n");
+        assert_eq!(text_after_change("# mine\r\ntheme = \"a\"\r\n", "theme", None), "# mine\r\n");
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
             ("ca_file", "/x y", "ca_file = \"/x y\"\n"),
         ] {
             let row = table::row(key).unwrap();
-            assert_eq!(changed("", key, Some(typed(row.kind, text))), written);
+            assert_eq!(text_after_change("", key, Some(parse_value(row.kind, text))), written);
         }
     }
 

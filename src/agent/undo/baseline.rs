@@ -169,7 +169,7 @@ impl Baseline {
             if entry.stamp.size > MAX_COPY_SIZE {
                 continue;
             }
-            let Ok(Some(bytes)) = state::read_unchanged(&file, entry.stamp) else { continue };
+            let Ok(Some(bytes)) = state::read_if_unchanged(&file, entry.stamp) else { continue };
             let hash = store.put(&bytes, Some(&file))?;
             self.copied = self.copied.saturating_add(entry.stamp.size);
             self.copies.insert(entry.path.clone(), (entry.stamp, hash));

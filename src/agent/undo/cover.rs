@@ -14,7 +14,7 @@ use ignore::gitignore::Gitignore;
 use super::content::ContentStore;
 use super::entry::{Entry, Kind};
 use super::ignore_rules::{self, Rules};
-use super::journal::{Cause, Change, Journal, Lost, LostReason};
+use super::journal::{Cause, Change, Journal, LostPath, LostReason};
 use super::snapshot::Snapshot;
 use super::state::{FileState, Stamp};
 use tau_tools::ignore_files;
@@ -55,7 +55,7 @@ impl Cover {
     pub(super) fn note(
         &mut self,
         changes: &[Change],
-        lost: &[Lost],
+        lost: &[LostPath],
         store: &ContentStore,
         later: Option<&Snapshot>,
     ) {
@@ -103,13 +103,13 @@ impl Cover {
 
     /// Removes missing paths when a call is about to run.
     pub(super) fn look(&mut self, snapshot: &Snapshot) {
-        self.appeared.retain(|path, _| snapshot.ignored(path).or_else(|| snapshot.get(path)).is_some());
+        self.appeared.retain(|path, _| snapshot.ignored_entry(path).or_else(|| snapshot.get(path)).is_some());
     }
 
     /// Records the paths that the scans before and after a call ignored.
     pub(super) fn note_ignored(&mut self, earlier: &Snapshot, later: &Snapshot) {
         for entry in &later.ignored {
-            if self.appeared.contains_key(&entry.path) || earlier.ignored(&entry.path).is_none() {
+            if self.appeared.contains_key(&entry.path) || earlier.ignored_entry(&entry.path).is_none() {
                 self.appeared.insert(entry.path.clone(), Some(entry.stamp));
             }
         }
@@ -121,7 +121,7 @@ impl Cover {
     }
 
     /// The files in a directory that git tracked.
-    pub(super) fn tracked_in<'a>(&'a self, dir: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    pub(super) fn tracked_files<'a>(&'a self, dir: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         let from =
             self.untracked.range::<[u8], _>((std::ops::Bound::Included(dir), std::ops::Bound::Unbounded));
         from.map(|path| &**path).take_while(move |path| path.starts_with(dir))

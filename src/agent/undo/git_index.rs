@@ -35,7 +35,7 @@ pub(crate) fn converts(place: &GitPlace) -> bool {
 
 /// A file in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tracked {
+pub struct TrackedFile {
     /// Relative to the workspace.
     pub path: Box<[u8]>,
     size: u32,
@@ -46,9 +46,9 @@ pub struct Tracked {
     pub(crate) object: Box<[u8]>,
 }
 
-impl Tracked {
-    fn is_same_version(&self, other: &Tracked) -> bool {
-        let version = |file: &Tracked| (file.size, file.mtime, file.ctime, file.inode);
+impl TrackedFile {
+    fn is_same_version(&self, other: &TrackedFile) -> bool {
+        let version = |file: &TrackedFile| (file.size, file.mtime, file.ctime, file.inode);
         version(self) == version(other)
     }
 
@@ -61,7 +61,7 @@ impl Tracked {
 /// The index when it was read.
 #[derive(Clone, Debug, Default)]
 pub struct GitIndex {
-    files: Vec<Tracked>,
+    files: Vec<TrackedFile>,
     stamp: Stamp,
 }
 
@@ -101,13 +101,13 @@ impl GitIndex {
     }
 
     /// The file at a path.
-    pub fn get(&self, path: &[u8]) -> Option<&Tracked> {
+    pub fn get(&self, path: &[u8]) -> Option<&TrackedFile> {
         let at = self.files.binary_search_by(|file| (*file.path).cmp(path)).ok()?;
         self.files.get(at)
     }
 
     /// The files from a path on, in order.
-    pub fn from(&self, path: &[u8]) -> impl Iterator<Item = &Tracked> {
+    pub fn from(&self, path: &[u8]) -> impl Iterator<Item = &TrackedFile> {
         let at = self.files.partition_point(|file| &*file.path < path);
         self.files.get(at..).unwrap_or_default().iter()
     }
@@ -130,12 +130,12 @@ impl GitIndex {
 }
 
 /// The files of an index whose paths begin with `prefix`, which is removed.
-fn parse(bytes: &[u8], object: usize, prefix: &[u8]) -> Option<Vec<Tracked>> {
+fn parse(bytes: &[u8], object: usize, prefix: &[u8]) -> Option<Vec<TrackedFile>> {
     let mut files = Vec::new();
     let end = git_index::read(bytes, object, |entry| {
         if let Some(path) = entry.path.strip_prefix(prefix).filter(|_| entry.is_merged && entry.is_file()) {
             let IndexEntry { ctime, mtime, inode, size, object, .. } = entry;
-            files.push(Tracked { path: path.into(), size, mtime, ctime, inode, object: object.into() });
+            files.push(TrackedFile { path: path.into(), size, mtime, ctime, inode, object: object.into() });
         }
     })?;
     end.shared.is_none().then_some(files)

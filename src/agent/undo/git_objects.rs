@@ -51,7 +51,7 @@ impl GitObjects {
             .arg("--git-dir")
             .arg(dir)
             .args(["cat-file", what])
-            .envs(git::hardened(&[]))
+            .envs(git::hardening_variables(&[]))
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -47,7 +47,7 @@ impl SessionUndo {
             Cause::Call { .. } | Cause::Redo => None,
         });
         let choose = |path: &str| order.choices.get(path).copied().unwrap_or(order.otherwise);
-        let report = self.restore(Cause::Redo, self.undone().unwrap_or_default(), &choose)?;
+        let report = self.restore(Cause::Redo, self.last_undo().unwrap_or_default(), &choose)?;
         Ok((report, leaf))
     }
 
@@ -71,7 +71,7 @@ impl SessionUndo {
         let mut steps = Vec::new();
         let mut merges = Vec::new();
         for Return { net, now, way } in self.returns(nets) {
-            let path = self.shown(&net.path);
+            let path = self.display_path(&net.path);
             let (old, from) = (net.before().clone(), now.state);
             let (to, bytes) = match (way, choose(&path)) {
                 (Way::Closed(reason), _) => {
@@ -104,7 +104,7 @@ impl SessionUndo {
         }
         let ends = self.apply(cause, &steps)?;
         for (step, end) in steps.iter().zip(ends) {
-            let path = self.shown(&step.path);
+            let path = self.display_path(&step.path);
             match end {
                 Ok(()) if merges.contains(&path) => report.merged.push(path),
                 Ok(()) => report.restored.push(path),
@@ -151,7 +151,8 @@ impl SessionUndo {
     pub fn revert(&mut self, order: &RevertOrder) -> Result<RestoreReport, UserError> {
         self.end(false);
         self.writable()?;
-        let found = net(&self.journal.records, 0).into_iter().find(|net| self.shown(&net.path) == order.path);
+        let found =
+            net(&self.journal.records, 0).into_iter().find(|net| self.display_path(&net.path) == order.path);
         let net = found.filter(|net| version(net) == order.version);
         let net = net.ok_or("the change is no longer the one that was listed; list it again")?;
         if !is_inside(&self.root, &net.path) {

@@ -78,14 +78,14 @@ pub(super) fn inside(own: Option<Gitignore>, above: Option<Arc<Rules>>) -> Optio
 }
 
 /// Parsed rules, valid until their file changes.
-type Known = HashMap<PathBuf, (Stamp, Gitignore)>;
+type RulesCache = HashMap<PathBuf, (Stamp, Gitignore)>;
 
 /// Reads rules, and caches them.
 #[derive(Debug)]
 pub(super) struct RuleBook {
     /// The rules at the root.
     pub(super) outer: Option<Arc<Rules>>,
-    known: Mutex<Known>,
+    known: Mutex<RulesCache>,
 }
 
 impl RuleBook {

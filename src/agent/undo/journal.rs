@@ -34,7 +34,7 @@ pub(crate) struct Change {
 
 /// A path that changed and cannot be restored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Lost {
+pub(crate) struct LostPath {
     pub(crate) path: StoredPath,
     pub(crate) why: LostReason,
 }
@@ -126,7 +126,7 @@ enum Line {
     End {
         changes: Vec<Change>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        lost: Vec<Lost>,
+        lost: Vec<LostPath>,
         /// Whether a user command ran in the meantime.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool,
@@ -151,7 +151,7 @@ pub(crate) struct Record {
     /// The intended state of each of them, for an undo that has not ended.
     pub(crate) to: Vec<FileState>,
     pub(crate) changes: Vec<Change>,
-    pub(crate) lost: Vec<Lost>,
+    pub(crate) lost: Vec<LostPath>,
     /// Whether a user command ran in the meantime, so that some of the changes may be the user's.
     pub(crate) shared: bool,
     /// Whether it was cut off by the end of tau, so that it may be incomplete.
@@ -277,12 +277,12 @@ impl Journal {
     }
 
     /// Records the changes of the last record.
-    pub(crate) fn end(&mut self, changes: Vec<Change>, lost: Vec<Lost>, shared: bool) -> io::Result<()> {
+    pub(crate) fn end(&mut self, changes: Vec<Change>, lost: Vec<LostPath>, shared: bool) -> io::Result<()> {
         self.write(Line::End { changes, lost, shared, cut: false })
     }
 
     /// Records the changes of a record that was cut off.
-    pub(crate) fn end_cut_off(&mut self, changes: Vec<Change>, lost: Vec<Lost>) -> io::Result<()> {
+    pub(crate) fn end_cut_off(&mut self, changes: Vec<Change>, lost: Vec<LostPath>) -> io::Result<()> {
         self.write(Line::End { changes, lost, shared: false, cut: true })
     }
 
@@ -327,7 +327,7 @@ impl Journal {
 }
 
 /// The files named by the last record of the journal in `folder`, if it has not ended.
-pub(super) fn unfinished(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn unfinished_files(folder: &Path) -> Vec<PathBuf> {
     let text = read_capped(&folder.join(FILE), u64::MAX).unwrap_or_default();
     let last = text.rsplit(|byte| *byte == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
     match serde_json::from_slice(last) {

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use tau_tools::diff;
 
-    fn merged(base: &str, ours: &str, theirs: &str) -> Option<String> {
+    fn merge_text(base: &str, ours: &str, theirs: &str) -> Option<String> {
         merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes())
             .map(|bytes| String::from_utf8(bytes).unwrap())
     }
@@ -98,20 +98,23 @@ mod tests {
     fn changes_of_different_lines_are_both_made() {
         let base = "1\n2\n3\n4\n5\n6\n";
         let ours = "1\n2\n3\n4\n5 ours\n6\nmore\n";
-        assert_eq!(merged(base, ours, "one\n2\n3\n4\n5\n6\n").unwrap(), "one\n2\n3\n4\n5 ours\n6\nmore\n");
-        assert_eq!(merged(base, ours, "2\n3\n4\n5\n6\n").unwrap(), "2\n3\n4\n5 ours\n6\nmore\n");
-        assert_eq!(merged(base, base, "x\n").unwrap(), "x\n");
-        assert_eq!(merged(base, ours, ours).unwrap(), ours, "the same change twice is one");
-        assert_eq!(merged("a\r\nb\r\nc\r\n", "A\r\nb\r\nc\r\n", "a\r\nb\r\nC").unwrap(), "A\r\nb\r\nC");
+        assert_eq!(
+            merge_text(base, ours, "one\n2\n3\n4\n5\n6\n").unwrap(),
+            "one\n2\n3\n4\n5 ours\n6\nmore\n"
+        );
+        assert_eq!(merge_text(base, ours, "2\n3\n4\n5\n6\n").unwrap(), "2\n3\n4\n5 ours\n6\nmore\n");
+        assert_eq!(merge_text(base, base, "x\n").unwrap(), "x\n");
+        assert_eq!(merge_text(base, ours, ours).unwrap(), ours, "the same change twice is one");
+        assert_eq!(merge_text("a\r\nb\r\nc\r\n", "A\r\nb\r\nc\r\n", "a\r\nb\r\nC").unwrap(), "A\r\nb\r\nC");
     }
 
     #[test]
     fn changes_of_the_same_lines_are_refused() {
         let base = "1\n2\n3\n4\n";
-        assert_eq!(merged(base, "1\nx\n3\n4\n", "1\ny\n3\n4\n"), None);
-        assert_eq!(merged(base, "1\nx\n3\n4\n", "1\n2\ny\n4\n"), None, "next to each other");
-        assert_eq!(merged(base, "1\n2\n3\n4\na\n", "1\n2\n3\n4\nb\n"), None);
-        assert_eq!(merged("\0a\n", "\0a\nb\n", "c\n\0a\n"), None);
+        assert_eq!(merge_text(base, "1\nx\n3\n4\n", "1\ny\n3\n4\n"), None);
+        assert_eq!(merge_text(base, "1\nx\n3\n4\n", "1\n2\ny\n4\n"), None, "next to each other");
+        assert_eq!(merge_text(base, "1\n2\n3\n4\na\n", "1\n2\n3\n4\nb\n"), None);
+        assert_eq!(merge_text("\0a\n", "\0a\nb\n", "c\n\0a\n"), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::journal::{Cause, Lost, Record};
+use super::journal::{Cause, LostPath, Record};
 use super::state::FileState;
 
 /// The total change of a path.
@@ -78,9 +78,9 @@ pub(crate) fn net(records: &[Record], from: usize) -> Vec<NetChange> {
 }
 
 /// The uncovered changes of the records from `from` on, each path once.
-pub(crate) fn lost(records: &[Record], from: usize) -> Vec<Lost> {
+pub(crate) fn lost_paths(records: &[Record], from: usize) -> Vec<LostPath> {
     let all = records.iter().skip(from).flat_map(|record| &record.lost);
-    let each: BTreeMap<&Path, &Lost> = all.map(|lost| (lost.path.0.as_path(), lost)).collect();
+    let each: BTreeMap<&Path, &LostPath> = all.map(|lost| (lost.path.0.as_path(), lost)).collect();
     each.into_values().cloned().collect()
 }
 

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use super::content::{ContentStore, size_of};
 use super::journal::{self, Journal, Record};
 use crate::settings::private_files::open_with;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// The file that is locked while the session is in use.
 const LOCK: &str = "lock";
@@ -81,10 +81,10 @@ pub(super) fn enforce(options: &UndoOptions, journal: &mut Journal, store: &Cont
     freed = freed.saturating_add(bytes);
     let what = match (sessions, calls) {
         (0, 0) => return None,
-        (sessions, 0) => counted(sessions, "older session"),
+        (sessions, 0) => pluralize(sessions, "older session"),
         (0, calls) => format!("{} of this session", first_changes(calls)),
         (sessions, calls) => {
-            format!("{} and {} of this one", counted(sessions, "older session"), first_changes(calls))
+            format!("{} and {} of this one", pluralize(sessions, "older session"), first_changes(calls))
         }
     };
     let (freed, quota) = (freed >> 20, options.quota >> 20);

@@ -10,7 +10,7 @@ use super::content::Hash;
 use super::entry::{Entry, Kind};
 use super::git_objects::GitObjects;
 use super::ignore_rules::{as_path, is_rules};
-use super::journal::{Cause, Change, Lost, LostReason};
+use super::journal::{Cause, Change, LostPath, LostReason};
 use super::scan::{Difference, differences, entry_at, is_moved_in};
 use super::session::{OpenCall, SessionUndo, now};
 use super::snapshot::Snapshot;
@@ -94,7 +94,7 @@ impl SessionUndo {
             }
             self.copy(Instant::now() + TIMEOUT);
         }
-        let named = self.named(&access.writes);
+        let named = self.observe_files(&access.writes);
         let CallStart { id, tool, checkpoint } = call;
         let cause = Cause::Call { id, tool, checkpoint, any };
         match self.journal.begin(cause, now(), named.clone()) {
@@ -104,7 +104,7 @@ impl SessionUndo {
     }
 
     /// The current states of the files that a call names, and of the directories that it would create.
-    pub(super) fn named(&mut self, writes: &[PathBuf]) -> Vec<(StoredPath, FileState)> {
+    pub(super) fn observe_files(&mut self, writes: &[PathBuf]) -> Vec<(StoredPath, FileState)> {
         let mut named: Vec<(StoredPath, FileState)> = Vec::new();
         for path in writes {
             let path = identity(path);
@@ -136,12 +136,12 @@ impl SessionUndo {
                 Some(hash) if self.store.has(*hash) => continue,
                 Some(_) => "its earlier content could not be kept".to_owned(),
             };
-            lost.push(Lost { path: change.path.clone(), why: LostReason::Other(why) });
+            lost.push(LostPath { path: change.path.clone(), why: LostReason::Other(why) });
         }
         changes.retain(|change| !lost.iter().any(|lost| lost.path == change.path));
         if any {
             match self.untracked_reason.clone() {
-                Some(why) => self.unseen(&why, &mut lost),
+                Some(why) => self.note_untracked(&why, &mut lost),
                 None => self.compare(&named, &mut changes, &mut lost),
             }
         }
@@ -161,19 +161,19 @@ impl SessionUndo {
         }
     }
 
-    fn unseen(&self, why: &str, lost: &mut Vec<Lost>) {
+    fn note_untracked(&self, why: &str, lost: &mut Vec<LostPath>) {
         let why = format!("changes by commands are not tracked: {why}");
-        lost.push(Lost { path: StoredPath(self.root.clone()), why: LostReason::Other(why) });
+        lost.push(LostPath { path: StoredPath(self.root.clone()), why: LostReason::Other(why) });
     }
 
     /// Reports changes that are not covered. Ignored files are only listed, as every build changes some.
-    fn report(&mut self, lost: &[Lost]) {
+    fn report(&mut self, lost: &[LostPath]) {
         let told: Vec<String> = lost
             .iter()
             .filter(|lost| lost.why != LostReason::Ignored)
             .map(|lost| match lost.path.0 == self.root {
                 true => lost.why.as_str().to_owned(),
-                false => format!("{} ({})", self.shown(&lost.path.0), lost.why.as_str()),
+                false => format!("{} ({})", self.display_path(&lost.path.0), lost.why.as_str()),
             })
             .collect();
         let text = match told.as_slice() {
@@ -193,15 +193,15 @@ impl SessionUndo {
         &mut self,
         named: &[(StoredPath, FileState)],
         changes: &mut Vec<Change>,
-        lost: &mut Vec<Lost>,
+        lost: &mut Vec<LostPath>,
     ) {
         let later = match self.baseline.scan_again() {
             Ok(later) if later.incomplete.is_none() => later,
-            Ok(later) => return self.unseen(&later.incomplete.unwrap_or_default(), lost),
-            Err(error) => return self.unseen(&tau_tools::paths::reason(&error), lost),
+            Ok(later) => return self.note_untracked(&later.incomplete.unwrap_or_default(), lost),
+            Err(error) => return self.note_untracked(&tau_tools::paths::reason(&error), lost),
         };
         if self.baseline.snapshot.is_gone && !later.is_gone {
-            return self.unseen("the directory did not exist before it", lost);
+            return self.note_untracked("the directory did not exist before it", lost);
         }
         let earlier = std::mem::take(&mut self.baseline.snapshot);
         let exact: HashSet<&Path> = named.iter().map(|(path, _)| path.0.as_path()).collect();
@@ -215,27 +215,30 @@ impl SessionUndo {
             if difference.before.is_none() && is_moved_in(&self.root, &earlier, &later, entry) {
                 // Its directory says it for all that was moved with it.
                 if !path.parent().is_some_and(|above| lost.iter().any(|lost| lost.path.0 == above)) {
-                    lost.push(Lost { path: StoredPath(path), why: LostReason::Other(MOVED_IN.to_owned()) });
+                    lost.push(LostPath {
+                        path: StoredPath(path),
+                        why: LostReason::Other(MOVED_IN.to_owned()),
+                    });
                 }
                 continue;
             }
-            match self.changed(&path, difference, &mut look) {
+            match self.compare_states(&path, difference, &mut look) {
                 Ok(Some((before, after))) => {
                     changes.push(Change { path: StoredPath(path), before, after, halfway: false });
                 }
                 Ok(None) => {}
                 Err(why) => {
-                    lost.push(Lost { path: StoredPath(path), why: LostReason::Other(why.into()) });
+                    lost.push(LostPath { path: StoredPath(path), why: LostReason::Other(why.into()) });
                 }
             }
         }
-        self.ignored(&earlier, &later, lost);
+        self.note_ignored(&earlier, &later, lost);
         let untracked = self.baseline.advance(&earlier, later, look.known);
         self.untracked.extend(untracked.iter().map(|path| StoredPath(as_path(path).to_owned())));
     }
 
     /// The states of a path before and after; `None` if they are the same.
-    fn changed(
+    fn compare_states(
         &mut self,
         path: &Path,
         difference: Difference<'_>,
@@ -245,7 +248,7 @@ impl SessionUndo {
         let now = observe_itself(path, limit).map_err(|error| tau_tools::paths::reason(&error))?;
         let before = match difference.before {
             None => FileState::Absent,
-            Some(entry) if unchanged_kind(entry, &now.state) => FileState::Directory { mode: entry.mode },
+            Some(entry) if is_still_directory(entry, &now.state) => FileState::Directory { mode: entry.mode },
             Some(entry) => self.baseline.state(entry, &mut self.store, &mut look.git)?,
         };
         if now.state.is_same(&before) || (before == FileState::Other && now.state == FileState::Other) {
@@ -265,9 +268,9 @@ impl SessionUndo {
     }
 
     /// Lists the ignored files that changed, and ignored directories in which something did.
-    fn ignored(&self, earlier: &Snapshot, later: &Snapshot, lost: &mut Vec<Lost>) {
+    fn note_ignored(&self, earlier: &Snapshot, later: &Snapshot, lost: &mut Vec<LostPath>) {
         let find = |snapshot: &Snapshot, path: &[u8]| {
-            snapshot.ignored(path).or_else(|| snapshot.get(path)).map(|entry| entry.stamp)
+            snapshot.ignored_entry(path).or_else(|| snapshot.get(path)).map(|entry| entry.stamp)
         };
         let both = later.ignored.iter().chain(&earlier.ignored);
         // Ignore files and directories first, because their listing matters later.
@@ -280,13 +283,13 @@ impl SessionUndo {
         let unknown = |path: &&[u8]| earlier.get(path).is_none();
         for path in changed.into_iter().map(|(.., path)| path).filter(unknown).take(IGNORED_NAMED) {
             let path = StoredPath(self.root.join(as_path(path)));
-            lost.push(Lost { path, why: LostReason::Ignored });
+            lost.push(LostPath { path, why: LostReason::Ignored });
         }
     }
 }
 
 /// Whether a directory is still one, for which its mode is sufficient.
-fn unchanged_kind(entry: &Entry, now: &FileState) -> bool {
+fn is_still_directory(entry: &Entry, now: &FileState) -> bool {
     entry.kind == Kind::Directory && matches!(now, FileState::Directory { .. })
 }
 

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
-use super::state::{FileState, Observed, is_missing, observe_at};
+use super::state::{FileState, Observation, is_missing, observe_at};
 use tau_tools::file_at::{FileAt, sweep};
 use tau_tools::file_versions::Stamp;
-use tau_tools::replace_file::{Expected, MAX_FILE, replace_at};
+use tau_tools::replace_file::{ExpectedState, MAX_FILE, replace_at};
 use tau_tools::user_error::UserError;
 use tau_tools::{ToolError, paths};
 
@@ -80,7 +80,7 @@ fn one(step: &Step) -> Result<(), UserError> {
         Err(error) if is_missing(&error) => None,
         Err(error) => return Err(words(error)),
     };
-    let now = found.as_ref().map_or(Ok(Observed::NOTHING), |at| observe_at(at, MAX_FILE));
+    let now = found.as_ref().map_or(Ok(Observation::NOTHING), |at| observe_at(at, MAX_FILE));
     let now = now.map_err(words)?.state;
     if now.is_same(&step.to) {
         return Ok(());
@@ -151,7 +151,7 @@ fn file(at: &FileAt, step: &Step, now: &FileState, mode: u32) -> Result<(), User
             if narrow != *now {
                 at.set_mode(narrow).map_err(words)?;
             }
-            let expected = Expected::Version(Stamp::from(&at.stat().map_err(words)?));
+            let expected = ExpectedState::Version(Stamp::from(&at.stat().map_err(words)?));
             let given = step.path.display().to_string();
             let replaced = replace_at(at, &given, bytes, expected, &CancellationToken::new());
             replaced.map_err(|error| match error {

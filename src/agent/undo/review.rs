@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use super::content::Hash;
 use super::journal::{Cause, Record};
 use super::merge::{is_binary, merge};
-use super::net::{NetChange, lost, net};
+use super::net::{NetChange, lost_paths, net};
 use super::prompts::Prompt;
 use super::restore::{OUTSIDE, is_inside};
 use super::session::SessionUndo;
-use super::state::{FileState, Observed, observe};
+use super::state::{FileState, Observation, observe};
 use tau_protocol::undo::{
     ChangeKind, ChangedFile, Checkpoint, NotCovered, SessionChanges, UndoConflict, UndoPlan,
 };
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::file_at::is_behind_a_link;
 use tau_tools::replace_file::MAX_FILE;
 use tau_tools::{FileDiff, diff};
@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct Return {
     pub(super) net: NetChange,
-    pub(super) now: Observed,
+    pub(super) now: Observation,
     pub(super) way: Way,
 }
 
@@ -63,7 +63,8 @@ impl SessionUndo {
             let own = |record: &&Record| record.checkpoint() == Some(&prompt.entry_id);
             let own = self.journal.records.iter().filter(own).flat_map(|record| &record.changes);
             let own: std::collections::HashSet<_> = own.map(|change| &change.path.0).collect();
-            let files = all.iter().filter(|net| own.contains(&net.path)).map(|net| self.shown(&net.path));
+            let files =
+                all.iter().filter(|net| own.contains(&net.path)).map(|net| self.display_path(&net.path));
             Checkpoint {
                 entry_id: prompt.entry_id.clone(),
                 text: prompt.text.clone(),
@@ -83,10 +84,10 @@ impl SessionUndo {
         let removed: HashMap<Hash, String> = all
             .iter()
             .filter(|net| *net.after() == FileState::Absent)
-            .filter_map(|net| Some((net.before().hash()?, self.shown(&net.path))))
+            .filter_map(|net| Some((net.before().hash()?, self.display_path(&net.path))))
             .collect();
         let files = all.iter().map(|net| self.changed_file(net, &removed, until)).collect();
-        SessionChanges { files, not_covered: self.not_covered(0), redo: self.undone().is_some() }
+        SessionChanges { files, not_covered: self.not_covered(0), redo: self.last_undo().is_some() }
     }
 
     /// Completes a record that another tau left unfinished with the current state.
@@ -97,10 +98,11 @@ impl SessionUndo {
     }
 
     fn not_covered(&self, from: usize) -> Vec<NotCovered> {
-        let mut all: Vec<NotCovered> = lost(&self.journal.records, from)
+        let mut all: Vec<NotCovered> = lost_paths(&self.journal.records, from)
             .into_iter()
             .map(|lost| {
-                let path = if lost.path.0 == self.root { ".".to_owned() } else { self.shown(&lost.path.0) };
+                let path =
+                    if lost.path.0 == self.root { ".".to_owned() } else { self.display_path(&lost.path.0) };
                 NotCovered { path, reason: lost.why.into() }
             })
             .collect();
@@ -117,7 +119,7 @@ impl SessionUndo {
     }
 
     fn changed_file(&self, net: &NetChange, removed: &HashMap<Hash, String>, until: Instant) -> ChangedFile {
-        let path = self.shown(&net.path);
+        let path = self.display_path(&net.path);
         let (before, after) = (net.before(), net.after());
         let kind = match (before, after) {
             (FileState::Absent, _) => ChangeKind::Created,
@@ -135,7 +137,7 @@ impl SessionUndo {
         match (self.text(before), self.text(after)) {
             _ if before.hash().is_some() && before.hash() == after.hash() => {}
             (Some(old), Some(new)) if is_binary(&old) || is_binary(&new) => {
-                notes.push(format!("binary, {} to {}", old.len(), counted(new.len(), "byte")));
+                notes.push(format!("binary, {} to {}", old.len(), pluralize(new.len(), "byte")));
             }
             (Some(_), Some(_)) if Instant::now() > until => file.diff.cut = true,
             (Some(old), Some(new)) => file.diff = diff::between(&file.path, &old, &new),
@@ -172,12 +174,12 @@ impl SessionUndo {
     /// The effect of reversing the last undo; `None` if nothing was undone.
     pub fn redo_plan(&mut self) -> Option<UndoPlan> {
         self.complete_unless_open();
-        let undone = self.undone()?;
+        let undone = self.last_undo()?;
         Some(self.describe(&self.returns(undone)))
     }
 
     /// The last undo that was not reversed, as changes.
-    pub(super) fn undone(&self) -> Option<Vec<NetChange>> {
+    pub(super) fn last_undo(&self) -> Option<Vec<NetChange>> {
         let at = self.undo_record()?;
         let record = self.journal.records.get(at)?;
         let change = |change: &super::journal::Change| NetChange {
@@ -208,7 +210,7 @@ impl SessionUndo {
     fn describe(&self, returns: &[Return]) -> UndoPlan {
         let mut plan = UndoPlan::default();
         for Return { net, way, .. } in returns {
-            let path = self.shown(&net.path);
+            let path = self.display_path(&net.path);
             match way {
                 Way::Free => plan.files.push(path),
                 Way::Conflict { reason, merged } => plan.conflicts.push(UndoConflict {
@@ -231,7 +233,7 @@ impl SessionUndo {
             .collect();
         let find = |net: NetChange| {
             let closed = |net, why| {
-                let now = Observed { state: FileState::Other, bytes: None };
+                let now = Observation { state: FileState::Other, bytes: None };
                 Some(Return { net, now, way: Way::Closed(why) })
             };
             if !is_inside(&self.root, &net.path) {
@@ -241,12 +243,12 @@ impl SessionUndo {
                 Ok(now) => now,
                 Err(error) if is_behind_a_link(&error) => {
                     if !link_on_the_way(&net.path).is_some_and(|link| become_directories.contains(link)) {
-                        let now = Observed { state: FileState::Other, bytes: None };
+                        let now = Observation { state: FileState::Other, bytes: None };
                         let way = Way::Conflict { reason: "a link is on the way to it", merged: None };
                         return Some(Return { net, now, way });
                     }
                     // The link becomes a directory again, which is still empty.
-                    Observed::NOTHING
+                    Observation::NOTHING
                 }
                 Err(error) => return closed(net, tau_tools::paths::reason(&error)),
             };
@@ -259,7 +261,7 @@ impl SessionUndo {
         nets.into_iter().filter_map(find).collect()
     }
 
-    fn way(&self, net: &NetChange, now: &Observed) -> Way {
+    fn way(&self, net: &NetChange, now: &Observation) -> Way {
         if let FileState::File { hash, .. } = net.before() {
             match hash {
                 Some(hash) if self.store.has(*hash) => {}
@@ -276,11 +278,11 @@ impl SessionUndo {
             true if net.shared => "a command of yours ran meanwhile",
             true => "changed in between",
         };
-        Way::Conflict { reason, merged: self.merged(net, now) }
+        Way::Conflict { reason, merged: self.text_without_changes(net, now) }
     }
 
     /// The current text without the agent's changes.
-    fn merged(&self, net: &NetChange, now: &Observed) -> Option<Vec<u8>> {
+    fn text_without_changes(&self, net: &NetChange, now: &Observation) -> Option<Vec<u8>> {
         let mut text = now.bytes.clone()?;
         for (before, after) in net.segments.iter().rev() {
             let (old, new) = (self.store.get(before.hash()?).ok()?, self.store.get(after.hash()?).ok()?);
@@ -307,7 +309,7 @@ fn kind_note(state: &FileState) -> Option<String> {
     match state {
         FileState::Directory { .. } => Some("directory".to_owned()),
         FileState::Link { target } => Some(format!("link to {}", target.0.display())),
-        FileState::File { size, .. } => Some(format!("{}, content not kept", counted(*size, "byte"))),
+        FileState::File { size, .. } => Some(format!("{}, content not kept", pluralize(*size, "byte"))),
         FileState::Absent | FileState::Other => None,
     }
 }

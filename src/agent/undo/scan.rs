@@ -65,7 +65,7 @@ struct RulesHere {
 
 /// The results of a thread.
 #[derive(Default)]
-struct Found {
+struct ThreadResult {
     entries: Vec<Block>,
     ignored: Vec<Block>,
     tracked: Vec<Box<[u8]>>,
@@ -74,7 +74,7 @@ struct Found {
 }
 
 #[derive(Default)]
-struct Shared {
+struct WorkQueue {
     open: Vec<Task>,
     /// Directories that are being scanned or are still open.
     left: usize,
@@ -88,7 +88,7 @@ struct Walk<'a> {
     scanner: &'a Scanner,
     tracked: Option<&'a GitIndex>,
     covering: Option<Covering<'a>>,
-    shared: Mutex<Shared>,
+    shared: Mutex<WorkQueue>,
     more: Condvar,
     until: Instant,
 }
@@ -128,7 +128,7 @@ impl Scanner {
         let held = covering.and_then(|covering| covering.cover.outer.clone());
         let rules = RulesHere { live: self.book.outer.clone(), held, spared: false };
         let first = Task { path: Vec::new(), rules };
-        let shared = Shared { open: vec![first], left: 1, ..Shared::default() };
+        let shared = WorkQueue { open: vec![first], left: 1, ..WorkQueue::default() };
         let (shared, until) = (Mutex::new(shared), Instant::now() + TIMEOUT);
         let more = Condvar::new();
         let walk = Walk { root, device, scanner: self, tracked, covering, shared, more, until };
@@ -163,7 +163,7 @@ impl Scanner {
             let dir = [&*ignored.path, b"/"].concat();
             let files = tracked.into_iter().flat_map(|tracked| tracked.from(&dir));
             let now = files.map(|file| &*file.path).take_while(|path| path.starts_with(&dir));
-            let before = covering.into_iter().flat_map(|covering| covering.cover.tracked_in(&dir));
+            let before = covering.into_iter().flat_map(|covering| covering.cover.tracked_files(&dir));
             missing.extend(now.chain(before).filter_map(|path| entry_at(&self.root, path)));
         }
         if !missing.is_empty() {
@@ -218,8 +218,8 @@ fn entry(path: Box<[u8]>, stat: &rustix::fs::Stat) -> Entry {
 
 impl Walk<'_> {
     /// Scans directories until none are left, or `most` were scanned.
-    fn work(&self, most: usize) -> Found {
-        let mut found = Found::default();
+    fn work(&self, most: usize) -> ThreadResult {
+        let mut found = ThreadResult::default();
         let mut names = Names::default();
         for _ in 0..most {
             let Some(task) = self.next() else { break };
@@ -257,7 +257,7 @@ impl Walk<'_> {
     }
 
     /// Scans a directory; returns its subdirectories and the number of its entries.
-    fn look(&self, task: Task, names: &mut Names, found: &mut Found) -> (Vec<Task>, usize) {
+    fn look(&self, task: Task, names: &mut Names, found: &mut ThreadResult) -> (Vec<Task>, usize) {
         let name: &[u8] = if task.path.is_empty() { b"." } else { &task.path };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = openat(&self.root, name, flags, Mode::empty()).and_then(Dir::new);
@@ -299,7 +299,7 @@ impl Walk<'_> {
         has_rules: bool,
         dir: &Path,
         above: RulesHere,
-        found: &mut Found,
+        found: &mut ThreadResult,
     ) -> RulesHere {
         let RulesHere { live, held, spared } = above;
         let stat =
@@ -314,7 +314,7 @@ impl Walk<'_> {
         RulesHere { live, held, spared }
     }
 
-    fn take(&self, fd: impl AsFd, name: &CStr, within: &mut Directory, found: &mut Found) {
+    fn take(&self, fd: impl AsFd, name: &CStr, within: &mut Directory, found: &mut ThreadResult) {
         let path: Box<[u8]> = [&*within.path, name.to_bytes()].concat().into();
         let stat = match statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
@@ -420,7 +420,7 @@ pub fn differences<'a>(root: &Path, before: &'a Snapshot, after: &'a Snapshot) -
         let same = match (one, other) {
             (Some(one), Some(other)) => one.is_same(other) && !before.is_fresh(one),
             (None, Some(other)) => {
-                before.left_out(&other.path) || is_at_or_below(&other.path, |path| unread.contains(path))
+                before.is_ignored(&other.path) || is_at_or_below(&other.path, |path| unread.contains(path))
             }
             _ => false,
         };

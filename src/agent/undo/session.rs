@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::baseline::Baseline;
 use super::content::ContentStore;
 use super::cover::Cover;
-use super::journal::{self, Change, Journal, Lost, LostReason};
+use super::journal::{self, Change, Journal, LostPath, LostReason};
 use super::quota::{self, FolderLock, UndoOptions};
 use super::restore::sweep_beside;
 use super::state::{FileState, StoredPath, observe_itself};
@@ -62,7 +62,7 @@ impl SessionUndo {
     /// removed.
     pub fn open(options: &UndoOptions, session: &str, cwd: &Path, temporary: bool) -> Self {
         for folder in quota::session_folders(&options.dir) {
-            sweep_beside(&journal::unfinished(&folder));
+            sweep_beside(&journal::unfinished_files(&folder));
         }
         let folder = options.dir.join(session);
         let root = identity(cwd);
@@ -88,7 +88,7 @@ impl SessionUndo {
     }
 
     /// The undo of a session that has ended, in the directory that it ran in; `None` if nothing was stored.
-    pub fn of_finished(options: &UndoOptions, session: &str) -> Option<Self> {
+    pub fn open_finished(options: &UndoOptions, session: &str) -> Option<Self> {
         let folder = options.dir.join(session);
         if !folder.join(journal::FILE).is_file() {
             return None;
@@ -108,7 +108,7 @@ impl SessionUndo {
     }
 
     /// A path for display: relative to the session's directory, if inside it.
-    pub(super) fn shown(&self, path: &Path) -> String {
+    pub(super) fn display_path(&self, path: &Path) -> String {
         let below = path.strip_prefix(&self.root).unwrap_or(path);
         below.to_string_lossy().into_owned()
     }
@@ -181,7 +181,7 @@ impl SessionUndo {
         let mut lost = Vec::new();
         if any {
             let why = "tau ended while the command ran, so what it changed is not known".to_owned();
-            lost.push(Lost { path: StoredPath(self.root.clone()), why: LostReason::Other(why) });
+            lost.push(LostPath { path: StoredPath(self.root.clone()), why: LostReason::Other(why) });
         }
         self.journal.end_cut_off(changes, lost).ok();
     }

@@ -46,14 +46,14 @@ impl Snapshot {
             .and_then(|at| self.entries.get(at))
     }
 
-    pub(super) fn ignored(&self, path: &[u8]) -> Option<&Entry> {
+    pub(super) fn ignored_entry(&self, path: &[u8]) -> Option<&Entry> {
         let at = self.ignored.binary_search_by(|entry| (*entry.path).cmp(path)).ok()?;
         self.ignored.get(at)
     }
 
     /// Whether a path, or a directory above it, was ignored.
-    pub(super) fn left_out(&self, path: &[u8]) -> bool {
-        is_at_or_below(path, |path| self.ignored(path).is_some())
+    pub(super) fn is_ignored(&self, path: &[u8]) -> bool {
+        is_at_or_below(path, |path| self.ignored_entry(path).is_some())
     }
 
     /// The skipped paths. An empty one is the workspace itself.

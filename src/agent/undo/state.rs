@@ -100,39 +100,39 @@ impl FileState {
 
 /// The current state of a path.
 #[derive(Debug)]
-pub(crate) struct Observed {
+pub(crate) struct Observation {
     pub(crate) state: FileState,
     /// The content of a file, if it is not too large.
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
-impl Observed {
-    pub(crate) const NOTHING: Self = Observed { state: FileState::Absent, bytes: None };
+impl Observation {
+    pub(crate) const NOTHING: Self = Observation { state: FileState::Absent, bytes: None };
 }
 
 /// Observes a path without following any link. The content of files of at most `limit` bytes is read. Fails
 /// with errors of the file system, except for a missing path; a link on the way.
-pub(crate) fn observe(path: &Path, limit: u64) -> io::Result<Observed> {
+pub(crate) fn observe(path: &Path, limit: u64) -> io::Result<Observation> {
     match FileAt::find(path) {
         Ok(at) => observe_at(&at, limit),
-        Err(error) if is_missing(&error) => Ok(Observed::NOTHING),
+        Err(error) if is_missing(&error) => Ok(Observation::NOTHING),
         Err(error) => Err(error),
     }
 }
 
 /// Like [`observe`], but a link on the way means that nothing exists: its target has another path.
-pub(crate) fn observe_itself(path: &Path, limit: u64) -> io::Result<Observed> {
+pub(crate) fn observe_itself(path: &Path, limit: u64) -> io::Result<Observation> {
     observe(path, limit).or_else(|error| match is_behind_a_link(&error) {
-        true => Ok(Observed::NOTHING),
+        true => Ok(Observation::NOTHING),
         false => Err(error),
     })
 }
 
 /// Observes a name in an open directory. Fails with errors of the file system, except for a missing path.
-pub(crate) fn observe_at(at: &FileAt, limit: u64) -> io::Result<Observed> {
+pub(crate) fn observe_at(at: &FileAt, limit: u64) -> io::Result<Observation> {
     let stat = match at.stat() {
         Ok(stat) => stat,
-        Err(error) if is_missing(&error) => return Ok(Observed::NOTHING),
+        Err(error) if is_missing(&error) => return Ok(Observation::NOTHING),
         Err(error) => return Err(error),
     };
     #[allow(clippy::useless_conversion, reason = "the type of modes differs between systems")]
@@ -143,7 +143,7 @@ pub(crate) fn observe_at(at: &FileAt, limit: u64) -> io::Result<Observed> {
         FileType::RegularFile => return observe_file(at, limit),
         _ => FileState::Other,
     };
-    Ok(Observed { state, bytes: None })
+    Ok(Observation { state, bytes: None })
 }
 
 /// Whether the error means that the path does not exist.
@@ -151,16 +151,16 @@ pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-fn observe_file(at: &FileAt, limit: u64) -> io::Result<Observed> {
+fn observe_file(at: &FileAt, limit: u64) -> io::Result<Observation> {
     let file = at.open_file(false)?;
     let metadata = file.metadata()?;
     let stamp = Stamp::from(&metadata);
     let mode = metadata.permissions().mode() & 0o7777;
-    let bytes = if stamp.size > limit { None } else { read_unchanged(&file, stamp)? };
+    let bytes = if stamp.size > limit { None } else { read_if_unchanged(&file, stamp)? };
     let hash = bytes.as_deref().map(Hash::of);
     let known = if hash.is_some() { None } else { Some(stamp) };
     let size = bytes.as_ref().map_or(stamp.size, |bytes| bytes.len() as u64);
-    Ok(Observed { state: FileState::File { hash, size, mode, stamp: known }, bytes })
+    Ok(Observation { state: FileState::File { hash, size, mode, stamp: known }, bytes })
 }
 
 /// Opens a regular file for reading; never waits and follows no link. Fails with errors of the file system,
@@ -170,7 +170,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// The content of the file, or `None` if it does not match the stamp before or after reading.
-pub(crate) fn read_unchanged(file: &File, stamp: Stamp) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn read_if_unchanged(file: &File, stamp: Stamp) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or_default());
     file.take(stamp.size.saturating_add(1)).read_to_end(&mut bytes)?;
     let same = bytes.len() as u64 == stamp.size && Stamp::from(&file.metadata()?) == stamp;

@@ -44,11 +44,11 @@ pub(super) fn parse(text: &str) -> Result<Url, UserError> {
         return Err("write it in full, beginning with https:// or http://".into());
     }
     let url = Url::parse(text).map_err(UserError::of)?;
-    checked(url)
+    check_url(url)
 }
 
 /// Checks a parsed URL, such as the target of a redirect.
-pub(super) fn checked(mut url: Url) -> Result<Url, UserError> {
+pub(super) fn check_url(mut url: Url) -> Result<Url, UserError> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("{}: is not fetched, only http: and https:", url.scheme()).into());
     }

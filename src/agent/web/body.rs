@@ -79,7 +79,7 @@ impl ContentType {
     pub(super) fn decode(&self, body: &[u8], kind: Kind) -> String {
         let named = |name: &str| Encoding::for_label(name.trim().as_bytes());
         let said = self.charset.as_deref().and_then(named);
-        let encoding = said.or_else(|| (kind == Kind::Html).then(|| said_by_page(body))?);
+        let encoding = said.or_else(|| (kind == Kind::Html).then(|| encoding_from_meta(body))?);
         let guess = || if std::str::from_utf8(body).is_ok() { UTF_8 } else { WINDOWS_1252 };
         let (text, _, _) = encoding.unwrap_or_else(guess).decode(body);
         text.into_owned()
@@ -87,7 +87,7 @@ impl ContentType {
 }
 
 /// The encoding in a `<meta>` at the start of a page.
-fn said_by_page(body: &[u8]) -> Option<&'static Encoding> {
+fn encoding_from_meta(body: &[u8]) -> Option<&'static Encoding> {
     let start = body.get(..ENCODING_WITHIN).unwrap_or(body);
     let text = String::from_utf8_lossy(start).to_ascii_lowercase();
     let (_, after) = text.split_once("charset")?;

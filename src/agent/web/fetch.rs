@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde_json::Value;
 use url::Url;
 
-use super::marks::untrusted;
-use super::page::{self, Fetched, Page, PageBody};
-use super::{Shared, address};
-use tau_tools::counted::counted;
+use super::marks::mark_untrusted;
+use super::page::{self, FetchOutcome, Page, PageBody};
+use super::{WebState, address};
+use tau_tools::counted::pluralize;
 use tau_tools::read::picture;
 use tau_tools::secret_cuts::SecretFinder;
 use tau_tools::{
-    Access, Content, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, budget,
+    Access, Content, Details, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, budget,
 };
 
 /// The name of the tool.
@@ -26,7 +26,7 @@ const FRAME_WEIGHT: usize = 2 * 1024;
 /// The tool.
 pub(super) struct WebFetch {
     spec: ToolSpec,
-    shared: Arc<Shared>,
+    shared: Arc<WebState>,
 }
 
 /// Its arguments.
@@ -39,7 +39,7 @@ pub(super) struct WebFetchArgs {
 }
 
 impl WebFetch {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<WebState>) -> Self {
         let spec = args::spec::<WebFetchArgs>(NAME, include_str!("fetch.md"));
         WebFetch { spec: ToolSpec { read_only: true, ..spec }, shared }
     }
@@ -56,12 +56,12 @@ impl WebFetch {
         match fetched
             .map_err(|why| ToolError::refused(format!("cannot fetch {}: {why}", page::short(&url))))?
         {
-            Fetched::Page(page) => {
+            FetchOutcome::Page(page) => {
                 let page = Arc::new(page);
                 self.shared.cache.lock().put(&context.file_versions, key, Arc::clone(&page));
                 Ok(page)
             }
-            Fetched::Elsewhere { status, to, why } => Err(ToolError::refused(format!(
+            FetchOutcome::Elsewhere { status, to, why } => Err(ToolError::refused(format!(
                 "{} redirects (HTTP {status}) to {}, {why}; nothing was fetched from there. Call web_fetch with \
                  that URL to continue",
                 page::short(&url),
@@ -109,7 +109,7 @@ impl Tool for WebFetch {
         true
     }
 
-    async fn prepare(&self, args: WebFetchArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(&self, args: WebFetchArgs, context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {
         if !self.shared.options.lock().fetch {
             return Err(ToolError::refused(
                 "web_fetch is off; the user can turn it on: web_fetch = true in config.toml",
@@ -121,7 +121,7 @@ impl Tool for WebFetch {
         address::check_host(&url, &self.shared.options.lock().allow_private).map_err(ToolError::refused)?;
         let access = Access { network: vec![address::host(&url)], ..Access::default() };
         let offset = usize::try_from(args.offset.unwrap_or(0)).unwrap_or(usize::MAX);
-        Ok(Prepared::new(access, move |_| self.run(url, offset, context)))
+        Ok(PreparedCall::new(access, move |_| self.run(url, offset, context)))
     }
 }
 
@@ -153,7 +153,7 @@ fn text_answer(
     if offset > 0 && offset >= total {
         return Err(ToolError::refused(format!(
             "offset {offset} is past the end: the page has {}",
-            counted(total, "character")
+            pluralize(total, "character")
         )));
     }
     let most = context.limits.token_weight().saturating_sub(FRAME_WEIGHT).min(MAX_WEIGHT);
@@ -166,7 +166,7 @@ fn text_answer(
     if !page.content_type.is_empty() {
         head.push_str(&format!(", {}", page.content_type));
     }
-    head.push_str(&format!(", {})\n", counted(total, "character")));
+    head.push_str(&format!(", {})\n", pluralize(total, "character")));
     let mut notes = Vec::new();
     if end < total {
         notes.push(format!("characters {offset} to {end} of {total}; continue with offset {end}"));
@@ -177,7 +177,7 @@ fn text_answer(
     let body = format!("{}{part}", title.unwrap_or_default());
     let body = if body.trim().is_empty() { "(the page has no text)" } else { body.trim_end() };
     let notes: String = notes.iter().map(|note| format!("\n[{note}]")).collect();
-    let answer = format!("{head}{}{notes}", untrusted("web_page", body));
+    let answer = format!("{head}{}{notes}", mark_untrusted("web_page", body));
     let details = Details::Text { text: format!("{head}{body}{notes}") };
     Ok(ToolOutput::new(answer, details))
 }

@@ -266,23 +266,23 @@ fn table(handlers: &dyn Handlers, element: Element) -> Option<HandlerResult> {
     Some(text.into())
 }
 
-fn children_named(node: &Rc<Node>, wanted: &[&str]) -> Vec<Rc<Node>> {
+fn children_by_name(node: &Rc<Node>, wanted: &[&str]) -> Vec<Rc<Node>> {
     let is_wanted = |child: &&Rc<Node>| name(child).is_some_and(|name| wanted.contains(&name));
     node.children.borrow().iter().filter(is_wanted).cloned().collect()
 }
 
 /// The rows of a table, without those of nested tables.
 fn rows_of(table: &Rc<Node>) -> Vec<Rc<Node>> {
-    let parts = children_named(table, &["tr", "thead", "tbody", "tfoot"]);
+    let parts = children_by_name(table, &["tr", "thead", "tbody", "tfoot"]);
     let rows = parts.into_iter().flat_map(|part| match name(&part) {
         Some("tr") => vec![part],
-        _ => children_named(&part, &["tr"]),
+        _ => children_by_name(&part, &["tr"]),
     });
     rows.collect()
 }
 
 fn cells_of(row: &Rc<Node>) -> Vec<Rc<Node>> {
-    children_named(row, &["td", "th"])
+    children_by_name(row, &["td", "th"])
 }
 
 /// Whether a table is nested in a cell of another one.

@@ -78,7 +78,7 @@ pub async fn page_as_markdown(html: String, base: Url) -> Option<(Option<String>
 
 /// The web tools, and the state that their calls share.
 #[derive(Clone)]
-pub struct Web(Arc<Shared>);
+pub struct Web(Arc<WebState>);
 
 impl std::fmt::Debug for Web {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -87,7 +87,7 @@ impl std::fmt::Debug for Web {
 }
 
 /// The state that calls share.
-struct Shared {
+struct WebState {
     options: Arc<Mutex<WebOptions>>,
     limits: Limits,
     /// For pages, at any allowed address.
@@ -98,7 +98,7 @@ struct Shared {
     cache: Mutex<PageCache>,
 }
 
-impl Shared {
+impl WebState {
     fn new(
         options: WebOptions,
         network: Network,
@@ -110,7 +110,7 @@ impl Shared {
         let current = Arc::clone(&options);
         let guard: Guard =
             Arc::new(move |host, address| address::admits(&current.lock().allow_private, host, address));
-        Shared {
+        WebState {
             options,
             limits,
             http: GuardedHttp::new(network.clone(), guard, lookup),
@@ -124,7 +124,7 @@ impl Shared {
 impl Web {
     /// The tools for these options, over connections with these settings.
     pub fn new(options: WebOptions, network: Network, keys: Arc<Keys>) -> Self {
-        Web(Arc::new(Shared::new(options, network, Some(keys), system_lookup(), Limits::default())))
+        Web(Arc::new(WebState::new(options, network, Some(keys), system_lookup(), Limits::default())))
     }
 
     /// Replaces the options, also for future calls of tools that models already have.

@@ -5,11 +5,11 @@ use std::time::Duration;
 use url::Url;
 
 use super::body::{ContentType, Kind};
-use super::marks::untrusted;
-use super::{Shared, address, markdown};
+use super::marks::mark_untrusted;
+use super::{WebState, address, markdown};
 use crate::provider::http::guarded::{GuardedAnswer, GuardedFailure};
 use tau_tools::budget;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::secret_cuts::SecretFinder;
 use tau_tools::user_error::UserError;
 
@@ -73,7 +73,7 @@ impl Page {
 
 /// The outcome of a fetch.
 #[derive(Debug, PartialEq)]
-pub(super) enum Fetched {
+pub(super) enum FetchOutcome {
     Page(Page),
     /// A redirect to another host, which the user may not have allowed: the model must request it.
     Elsewhere {
@@ -85,7 +85,11 @@ pub(super) enum Fetched {
 
 /// Fetches a page, within the limits. The error is the reason the page could not be fetched, as a sentence
 /// for the model.
-pub(super) async fn fetch(url: Url, shared: &Shared, secrets: &SecretFinder) -> Result<Fetched, UserError> {
+pub(super) async fn fetch(
+    url: Url,
+    shared: &WebState,
+    secrets: &SecretFinder,
+) -> Result<FetchOutcome, UserError> {
     let limits = shared.limits;
     match tokio::time::timeout(limits.time, follow(url, shared, secrets)).await {
         Ok(fetched) => fetched,
@@ -93,7 +97,7 @@ pub(super) async fn fetch(url: Url, shared: &Shared, secrets: &SecretFinder) -> 
     }
 }
 
-async fn follow(mut url: Url, shared: &Shared, secrets: &SecretFinder) -> Result<Fetched, UserError> {
+async fn follow(mut url: Url, shared: &WebState, secrets: &SecretFinder) -> Result<FetchOutcome, UserError> {
     for _ in 0..=MAX_REDIRECTS {
         address::check_host(&url, &shared.options.lock().allow_private)?;
         let answer = shared.http.get(&url, ACCEPT).await.map_err(|failure| describe(failure, &url))?;
@@ -106,7 +110,7 @@ async fn follow(mut url: Url, shared: &Shared, secrets: &SecretFinder) -> Result
         };
         address::check_host(&target, &shared.options.lock().allow_private)
             .map_err(|refusal| format!("{} redirects to {}: {refusal}", short(&url), short(&target)))?;
-        return Ok(Fetched::Elsewhere { status: answer.status(), to: target, why });
+        return Ok(FetchOutcome::Elsewhere { status: answer.status(), to: target, why });
     }
     Err(format!("it redirects more than {MAX_REDIRECTS} times").into())
 }
@@ -125,7 +129,7 @@ fn redirect(answer: &GuardedAnswer, from: &Url) -> Result<Option<Url>, UserError
         return Ok(None);
     }
     let Some(location) = answer.header("location") else { return Ok(None) };
-    let target = from.join(location).map_err(|error| error.to_string().into()).and_then(address::checked);
+    let target = from.join(location).map_err(|error| error.to_string().into()).and_then(address::check_url);
     target
         .map(Some)
         .map_err(|why| format!("{} redirects to an address that cannot be used: {why}", short(from)).into())
@@ -148,13 +152,13 @@ fn describe(failure: GuardedFailure, url: &Url) -> String {
 async fn complete(
     mut answer: GuardedAnswer,
     url: Url,
-    shared: &Shared,
+    shared: &WebState,
     secrets: &SecretFinder,
-) -> Result<Fetched, UserError> {
+) -> Result<FetchOutcome, UserError> {
     let said = ContentType::parse(answer.header("content-type"));
     let status = answer.status();
     if !(200..300).contains(&status) {
-        return Err(refused(answer, &said, url, secrets).await.into());
+        return Err(read_error_message(answer, &said, url, secrets).await.into());
     }
     let body = read(&mut answer, shared.limits.bytes).await?;
     let kind = said.kind(&body);
@@ -170,12 +174,12 @@ async fn complete(
             let name = if said.name.is_empty() { "a binary file" } else { &said.name };
             return Err(format!(
                 "it is {name} ({}); only web pages, text and pictures (PNG, JPEG, GIF, WebP) are fetched",
-                counted(body.len(), "byte")
+                pluralize(body.len(), "byte")
             )
             .into());
         }
     };
-    Ok(Fetched::Page(Page { url, status, content_type: said.name, title, body, note }))
+    Ok(FetchOutcome::Page(Page { url, status, content_type: said.name, title, body, note }))
 }
 
 async fn read(answer: &mut GuardedAnswer, most: usize) -> Result<Vec<u8>, UserError> {
@@ -194,7 +198,12 @@ async fn read(answer: &mut GuardedAnswer, most: usize) -> Result<Vec<u8>, UserEr
 }
 
 /// The message of an answer with an error status.
-async fn refused(mut answer: GuardedAnswer, said: &ContentType, url: Url, secrets: &SecretFinder) -> String {
+async fn read_error_message(
+    mut answer: GuardedAnswer,
+    said: &ContentType,
+    url: Url,
+    secrets: &SecretFinder,
+) -> String {
     let status = answer.status();
     let mut body = Vec::new();
     while let Ok(Some(bytes)) = answer.chunk().await {
@@ -215,7 +224,7 @@ async fn refused(mut answer: GuardedAnswer, said: &ContentType, url: Url, secret
     let text = text.get(..end).unwrap_or_default();
     match text.is_empty() {
         true => format!("the server answers HTTP {status}"),
-        false => format!("the server answers HTTP {status}. {}", untrusted("web_page", text)),
+        false => format!("the server answers HTTP {status}. {}", mark_untrusted("web_page", text)),
     }
 }
 

@@ -7,15 +7,15 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::fetch::check_network;
-use super::marks::untrusted;
-use super::{Shared, address};
+use super::marks::mark_untrusted;
+use super::{WebState, address};
 use crate::catalogue::search_services::{Question, SearchService};
 use crate::provider::{Failure, Headers, HttpRequest};
 use crate::secrets::Secret;
 use crate::settings::value::BaseUrl;
-use tau_tools::budget::shortened;
+use tau_tools::budget::shorten;
 use tau_tools::user_error::UserError;
-use tau_tools::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+use tau_tools::{Access, Details, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
 /// The name of the tool.
 pub(super) const NAME: &str = "web_search";
@@ -34,7 +34,7 @@ const TIME: Duration = Duration::from_secs(30);
 /// The tool.
 pub(super) struct WebSearchTool {
     spec: ToolSpec,
-    shared: Arc<Shared>,
+    shared: Arc<WebState>,
 }
 
 /// Its arguments.
@@ -53,7 +53,7 @@ struct Endpoint {
 }
 
 impl WebSearchTool {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<WebState>) -> Self {
         let spec = args::spec::<WebSearchArgs>(NAME, include_str!("search.md"));
         WebSearchTool { spec: ToolSpec { read_only: true, ..spec }, shared }
     }
@@ -160,7 +160,11 @@ impl Tool for WebSearchTool {
         true
     }
 
-    async fn prepare(&self, args: WebSearchArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(
+        &self,
+        args: WebSearchArgs,
+        context: ToolContext,
+    ) -> Result<PreparedCall<'_>, ToolError> {
         let endpoint = self.endpoint().map_err(ToolError::refused)?;
         check_network(&context)?;
         let query = args.query.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -174,7 +178,7 @@ impl Tool for WebSearchTool {
         }
         let limit = args.limit.unwrap_or(USUAL).clamp(1, MAX_RESULTS);
         let access = Access { network: vec![address::host(&endpoint.url)], ..Access::default() };
-        Ok(Prepared::new(access, move |_| self.run(endpoint, query, limit, context)))
+        Ok(PreparedCall::new(access, move |_| self.run(endpoint, query, limit, context)))
     }
 }
 
@@ -206,14 +210,14 @@ fn address_of(service: &SearchService, own: Option<&BaseUrl>) -> Result<Url, Use
 
 /// A result of a search.
 #[derive(Debug, PartialEq)]
-struct Found {
+struct SearchHit {
     title: String,
     url: String,
     text: String,
 }
 
 /// The results in the answer of a service; `None` if it has no list of them.
-fn results(service: &SearchService, answer: &Value, limit: u64) -> Option<Vec<Found>> {
+fn results(service: &SearchService, answer: &Value, limit: u64) -> Option<Vec<SearchHit>> {
     let Some(list) = answer.pointer(service.results) else {
         // Without results, some services omit the list.
         return answer.is_object().then(Vec::new).filter(|_| answer.get("error").is_none());
@@ -223,7 +227,7 @@ fn results(service: &SearchService, answer: &Value, limit: u64) -> Option<Vec<Fo
             let text = result.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
             line(text, longest)
         });
-        let found = Found { title: fields.next()?, url: fields.next()?, text: fields.next()? };
+        let found = SearchHit { title: fields.next()?, url: fields.next()?, text: fields.next()? };
         (!found.url.is_empty()).then_some(found)
     });
     Some(found.take(usize::try_from(limit).unwrap_or(usize::MAX)).collect())
@@ -231,15 +235,15 @@ fn results(service: &SearchService, answer: &Value, limit: u64) -> Option<Vec<Fo
 
 /// Untrusted text as one line.
 fn line(text: &str, longest: usize) -> String {
-    shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), longest)
+    shorten(&text.split_whitespace().collect::<Vec<_>>().join(" "), longest)
 }
 
-fn describe(service: &SearchService, found: &[Found]) -> ToolOutput {
+fn describe(service: &SearchService, found: &[SearchHit]) -> ToolOutput {
     if found.is_empty() {
         return ToolOutput::new(format!("{} found nothing", service.name), Details::None);
     }
     let mut list = String::new();
-    for (number, Found { title, url, text }) in (1..).zip(found) {
+    for (number, SearchHit { title, url, text }) in (1..).zip(found) {
         let title = if title.is_empty() { "(no title)" } else { title };
         list.push_str(&format!("{number}. {title}\n   {url}\n"));
         if !text.is_empty() {
@@ -247,7 +251,7 @@ fn describe(service: &SearchService, found: &[Found]) -> ToolOutput {
         }
     }
     let list = list.trim_end();
-    ToolOutput::new(untrusted("search_results", list), Details::Text { text: list.to_owned() })
+    ToolOutput::new(mark_untrusted("search_results", list), Details::Text { text: list.to_owned() })
 }
 
 #[cfg(test)]
@@ -275,7 +279,7 @@ mod tests {
         let others = json!({"results": [{"title": "A b", "url": "https://a/", "content": "x"}]});
         for service in SERVICES {
             let answer = if service.id == "brave" { &brave } else { &others };
-            let expected = Found { title: "A b".into(), url: "https://a/".into(), text: "x".into() };
+            let expected = SearchHit { title: "A b".into(), url: "https://a/".into(), text: "x".into() };
             assert_eq!(results(service, answer, 8), Some(vec![expected]), "{}", service.id);
         }
         let brave = service("brave").unwrap();

@@ -102,7 +102,7 @@ impl Bench {
         let scratch = tempfile::tempdir().unwrap();
         let own = Arc::new(Scratch::new(scratch.path()).unwrap());
         Bench {
-            web: Web(Arc::new(Shared::new(options, network, None, lookup, limits))),
+            web: Web(Arc::new(WebState::new(options, network, None, lookup, limits))),
             context: ToolContext::new(scratch.path(), own),
             _scratch: scratch,
         }

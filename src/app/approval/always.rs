@@ -91,10 +91,10 @@ impl Approval {
     pub(super) fn choose_always(&mut self, key: Key) -> PromptStep {
         let offers = self.always();
         let (scopes, has_scopes) = (self.scopes(), self.has_scopes());
-        let hunks = self.kept_hunks();
+        let hunks = self.hunks_to_apply();
         let PromptStage::Always(list) = &mut self.stage else { return PromptStep::Ignored };
         let scope = scopes.iter().position(|(scope, _)| *scope == list.scope).unwrap_or(0);
-        let digit = key.typed().and_then(|typed| typed.to_digit(10));
+        let digit = key.typed_char().and_then(|typed| typed.to_digit(10));
         match (key.code, key.mods) {
             (KeyCode::Tab, _) if !has_scopes => return PromptStep::Handled,
             (KeyCode::Tab, mods) => {

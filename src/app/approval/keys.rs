@@ -64,10 +64,10 @@ impl Approvals {
             PromptStage::Rule(_) => open.type_rule(key),
             PromptStage::Command(_) => open.type_command(key),
             // The editor may not open; words are for the draft until it does.
-            PromptStage::Editor(_) if key.typed().is_some() => return Ignored,
+            PromptStage::Editor(_) if key.typed_char().is_some() => return Ignored,
             PromptStage::Editor(_) => Handled,
         };
-        let step = self.insisted(key.code, step);
+        let step = self.require_repeat(key.code, step);
         if step != Ignored {
             self.look_at_prompt();
             self.revision = self.revision.wrapping_add(1);
@@ -76,7 +76,7 @@ impl Approvals {
     }
 
     /// Refuses, the first time, a key that would allow a call whose end was not seen.
-    fn insisted(&mut self, key: KeyCode, step: PromptStep) -> PromptStep {
+    fn require_repeat(&mut self, key: KeyCode, step: PromptStep) -> PromptStep {
         let is_unseen = match &step {
             Answer(
                 ApprovalAnswer::Allow { .. }
@@ -130,7 +130,7 @@ impl Approval {
                 self.selected = (self.selected + 1).min(choices.len().saturating_sub(1));
             }
             (KeyCode::Enter, Mods::NONE) => {
-                return choices.get(self.selected).map_or(Handled, |choice| self.chosen(*choice));
+                return choices.get(self.selected).map_or(Handled, |choice| self.apply_choice(*choice));
             }
             (KeyCode::Char('v'), Mods::NONE) => return PromptStep::View,
             (KeyCode::Char(' '), Mods::NONE) => return self.toggle_hunk(),
@@ -143,19 +143,19 @@ impl Approval {
                 return Remark("nothing here that can be edited");
             }
             _ => {
-                let Some(pressed) = key.typed() else { return Ignored };
+                let Some(pressed) = key.typed_char() else { return Ignored };
                 let number = pressed.to_digit(10).and_then(|digit| (digit as usize).checked_sub(1));
                 let named = choices.iter().position(|choice| choice.letter() == pressed);
                 let Some(at) = number.filter(|at| *at < choices.len()).or(named) else { return Ignored };
                 self.selected = at;
-                return choices.get(at).map_or(Ignored, |choice| self.chosen(*choice));
+                return choices.get(at).map_or(Ignored, |choice| self.apply_choice(*choice));
             }
         }
         Handled
     }
 
     /// Applies a choice.
-    fn chosen(&mut self, choice: Choice) -> PromptStep {
+    fn apply_choice(&mut self, choice: Choice) -> PromptStep {
         match choice {
             Choice::Once => self.allow(),
             Choice::Edit => PromptStep::Edit,
@@ -171,14 +171,14 @@ impl Approval {
 
     /// Allows everything that was not rejected.
     fn allow(&self) -> PromptStep {
-        match self.kept_hunks() {
+        match self.hunks_to_apply() {
             None => Remark(NO_HUNK),
             Some(hunks) => Answer(ApprovalAnswer::Allow { hunks, edited: None }),
         }
     }
 
     /// The hunks to apply, if not all; `None` if every one was rejected.
-    pub(crate) fn kept_hunks(&self) -> Option<Option<Vec<usize>>> {
+    pub(crate) fn hunks_to_apply(&self) -> Option<Option<Vec<usize>>> {
         if self.rejected.is_empty() {
             return Some(None);
         }
@@ -218,7 +218,7 @@ impl Approval {
             return Answer(ApprovalAnswer::Deny { reason, stop: false });
         }
         let typed = edit(line, key);
-        self.typed(typed)
+        self.apply_line_outcome(typed)
     }
 
     fn type_command(&mut self, key: Key) -> PromptStep {
@@ -241,11 +241,11 @@ impl Approval {
             return Answer(ApprovalAnswer::Allow { hunks: None, edited });
         }
         let typed = edit(line, key);
-        self.typed(typed)
+        self.apply_line_outcome(typed)
     }
 
     fn type_rule(&mut self, key: Key) -> PromptStep {
-        let (hunks, scopes) = (self.kept_hunks(), self.scopes());
+        let (hunks, scopes) = (self.hunks_to_apply(), self.scopes());
         let PromptStage::Rule(draft) = &mut self.stage else { return Ignored };
         let scope = scopes.iter().position(|(scope, _)| *scope == draft.scope).unwrap_or(0);
         let scoped =
@@ -268,17 +268,17 @@ impl Approval {
             (KeyCode::Tab, Mods::NONE) | (KeyCode::Down, _) => draft.scope = scoped(1),
             (KeyCode::Tab, _) | (KeyCode::Up, _) => draft.scope = scoped(scopes.len() - 1),
             _ => match edit(&mut draft.line, key) {
-                Typed::Changed => return PromptStep::Coverage(draft.line.text().trim().to_owned()),
-                typed => return self.typed(typed),
+                LineOutcome::Changed => return PromptStep::Coverage(draft.line.text().trim().to_owned()),
+                typed => return self.apply_line_outcome(typed),
             },
         }
         Handled
     }
 
-    fn typed(&mut self, typed: Typed) -> PromptStep {
+    fn apply_line_outcome(&mut self, typed: LineOutcome) -> PromptStep {
         match typed {
-            Typed::Changed => Handled,
-            Typed::Left => {
+            LineOutcome::Changed => Handled,
+            LineOutcome::Left => {
                 match std::mem::take(&mut self.stage) {
                     PromptStage::Reason(line) => self.reason = line,
                     // Back to the list in which it was chosen.
@@ -291,12 +291,12 @@ impl Approval {
                 }
                 Handled
             }
-            Typed::Nothing => Ignored,
+            LineOutcome::Nothing => Ignored,
         }
     }
 
     /// Why a key that would allow it has to be pressed again, if it has.
-    pub fn insisted(&self) -> Option<&'static str> {
+    pub fn repeat_reason(&self) -> Option<&'static str> {
         self.insists.map(|_| if self.is_unseen() { UNSEEN } else { UNSEEN_CALLS })
     }
 
@@ -306,7 +306,7 @@ impl Approval {
     }
 
     /// Waits for the rule's coverage.
-    pub(crate) fn coverage_asked(&mut self, ticket: Ticket) {
+    pub(crate) fn await_coverage(&mut self, ticket: Ticket) {
         if let PromptStage::Rule(draft) = &mut self.stage {
             draft.coverage = Coverage::Asked(ticket);
         }
@@ -321,17 +321,17 @@ const UNSEEN_CALLS: &str = "not all of these calls were shown; the same key agai
 pub(super) const NO_HUNK: &str = "no hunk is left to apply; n denies the call";
 
 /// The effect of a key on a line.
-enum Typed {
+enum LineOutcome {
     Changed,
     /// The user has left the line.
     Left,
     Nothing,
 }
 
-fn edit(line: &mut LineEdit, key: Key) -> Typed {
+fn edit(line: &mut LineEdit, key: Key) -> LineOutcome {
     match (key.code, key.mods) {
-        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => Typed::Left,
-        _ if line.key(key) || line.move_key(key) => Typed::Changed,
-        _ => Typed::Nothing,
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => LineOutcome::Left,
+        _ if line.key(key) || line.move_key(key) => LineOutcome::Changed,
+        _ => LineOutcome::Nothing,
     }
 }

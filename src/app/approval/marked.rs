@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::printable::{Printable, asked};
+use crate::printable::{Printable, decision_text};
 
 /// Text that may be drawn, with its marked parts.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +16,7 @@ impl MarkedText {
     /// A command and the spans of it to mark, in bytes of the command. A span that ends within a character is
     /// widened; one beyond the end is cut.
     pub fn new(command: &str, spans: impl Iterator<Item = (usize, usize)>) -> Self {
-        let text = asked(command);
+        let text = decision_text(command);
         let mut spans: Vec<(usize, usize)> = spans
             .map(|(from, to)| (floor(command, from), ceiling(command, to)))
             .filter(|(from, to)| from < to)
@@ -24,7 +24,8 @@ impl MarkedText {
         spans.sort_unstable();
         let mut marks: Vec<Range<usize>> = Vec::new();
         for (from, to) in spans {
-            let (from, to) = (floor(&text, drawn(command, from)), ceiling(&text, drawn(command, to)));
+            let (from, to) =
+                (floor(&text, printable_len(command, from)), ceiling(&text, printable_len(command, to)));
             match marks.last_mut() {
                 Some(last) if from <= last.end => last.end = last.end.max(to),
                 _ if from < to => marks.push(from..to),
@@ -36,8 +37,8 @@ impl MarkedText {
 }
 
 /// The number of drawn bytes for the first `at` bytes of the command.
-fn drawn(command: &str, at: usize) -> usize {
-    asked(command.get(..at).unwrap_or(command)).len()
+fn printable_len(command: &str, at: usize) -> usize {
+    decision_text(command.get(..at).unwrap_or(command)).len()
 }
 
 fn floor(text: &str, at: usize) -> usize {
@@ -52,22 +53,29 @@ fn ceiling(text: &str, at: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn marked(command: &str, spans: &[(usize, usize)]) -> Vec<String> {
+    fn marked_parts(command: &str, spans: &[(usize, usize)]) -> Vec<String> {
         let found = MarkedText::new(command, spans.iter().copied());
         found.marks.iter().map(|mark| found.text.get(mark.clone()).unwrap().to_owned()).collect()
     }
 
     #[test]
     fn the_marked_part_is_found_again_in_what_is_drawn() {
-        assert_eq!(marked("cd /tmp && rm -rf x", &[(11, 19)]), ["rm -rf x"]);
-        assert_eq!(marked("echo \u{1b}[31m && rm x\r\nls", &[(14, 18)]), ["rm x"]);
-        assert_eq!(marked("\u{202e}rm x; ls", &[(3, 7)]), ["rm x"], "what is spelled is longer");
-        assert_eq!(marked("ls\u{200b}; rm x", &[(7, 11)]), ["rm x"], "and so it is where it is invisible");
+        assert_eq!(marked_parts("cd /tmp && rm -rf x", &[(11, 19)]), ["rm -rf x"]);
+        assert_eq!(marked_parts("echo \u{1b}[31m && rm x\r\nls", &[(14, 18)]), ["rm x"]);
+        assert_eq!(marked_parts("\u{202e}rm x; ls", &[(3, 7)]), ["rm x"], "what is spelled is longer");
+        assert_eq!(
+            marked_parts("ls\u{200b}; rm x", &[(7, 11)]),
+            ["rm x"],
+            "and so it is where it is invisible"
+        );
         let blanks = " ".repeat(100);
-        assert_eq!(marked(&format!("ls{blanks}; rm x"), &[(103, 108)]), [" rm x"], "or folded");
-        assert_eq!(marked(&format!("ls{blanks}; rm x"), &[(52, 108)]).concat().matches("rm x").count(), 1);
-        assert_eq!(marked("a b c", &[(4, 5), (0, 1), (0, 3)]), ["a b", "c"], "in order, joined");
-        assert_eq!(marked("한국", &[(1, 2), (9, 99)]), ["한"], "never within a character");
-        assert_eq!(marked("", &[(0, 5)]), Vec::<String>::new());
+        assert_eq!(marked_parts(&format!("ls{blanks}; rm x"), &[(103, 108)]), [" rm x"], "or folded");
+        assert_eq!(
+            marked_parts(&format!("ls{blanks}; rm x"), &[(52, 108)]).concat().matches("rm x").count(),
+            1
+        );
+        assert_eq!(marked_parts("a b c", &[(4, 5), (0, 1), (0, 3)]), ["a b", "c"], "in order, joined");
+        assert_eq!(marked_parts("한국", &[(1, 2), (9, 99)]), ["한"], "never within a character");
+        assert_eq!(marked_parts("", &[(0, 5)]), Vec::<String>::new());
     }
 }

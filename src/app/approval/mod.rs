@@ -20,7 +20,7 @@ use super::geometry::ScrollPosition;
 use super::key::KeyCode;
 use super::line_edit::LineEdit;
 use super::msg::Millis;
-use super::printable::{Printable, asked_line};
+use super::printable::{Printable, decision_line};
 use super::request::Ticket;
 use super::transcript::arguments::{self, ArgumentText};
 use tau_protocol::approval::{ApprovalReason, ApprovalRequest, RuleScope};
@@ -149,9 +149,9 @@ impl Approval {
                 let spans = request.reasons.iter().filter_map(|reason| reason.span);
                 (Some(MarkedText::new(command, spans)), None)
             }
-            Preview::Change { change } => (None, Some(Arc::new(asked_diff(change)))),
+            Preview::Change { change } => (None, Some(Arc::new(decision_diff(change)))),
         };
-        let by = request.helper.as_ref().map(|name| asked_line(&format!("asked by the helper {name}")));
+        let by = request.helper.as_ref().map(|name| decision_line(&format!("asked by the helper {name}")));
         let mut reasons: Vec<Printable> = by.into_iter().collect();
         // Several parts of a command may have one reason.
         for reason in request.reasons.iter().map(reason) {
@@ -160,7 +160,7 @@ impl Approval {
             }
         }
         if command.is_none() && change.is_none() {
-            reasons.extend(touched(&request.access));
+            reasons.extend(access_lines(&request.access));
         }
         Approval {
             command,
@@ -172,10 +172,10 @@ impl Approval {
             is_seen: false,
             viewer: None,
             insists: None,
-            name: asked_line(&request.tool_name),
-            title: asked_line(&request.title),
+            name: decision_line(&request.tool_name),
+            title: decision_line(&request.title),
             reasons,
-            sandbox: asked_line(&request.sandbox),
+            sandbox: decision_line(&request.sandbox),
             hunk: 0,
             rejected: BTreeSet::new(),
             stage: PromptStage::Choice,
@@ -188,7 +188,7 @@ impl Approval {
     }
 
     /// Records that it was shown in an editor.
-    pub(crate) fn viewed(&mut self) {
+    pub(crate) fn mark_seen(&mut self) {
         self.is_seen = true;
         self.viewer = None;
     }
@@ -196,7 +196,7 @@ impl Approval {
     /// Whether its title shows the whole command.
     pub fn is_title(&self) -> bool {
         let command = match &self.request.preview {
-            Preview::Command { command } => Some(asked_line(command.trim())),
+            Preview::Command { command } => Some(decision_line(command.trim())),
             Preview::None | Preview::Arguments { .. } | Preview::Change { .. } => None,
         };
         command.as_ref() == Some(&self.title)
@@ -278,7 +278,7 @@ impl Approvals {
     }
 
     /// Adds a pending call; a known one is asked again.
-    pub(crate) fn requested(&mut self, request: &ApprovalRequest, now: Millis) {
+    pub(crate) fn add(&mut self, request: &ApprovalRequest, now: Millis) {
         if self.pending.is_empty() {
             self.since = now;
             self.open = 0;
@@ -299,7 +299,7 @@ impl Approvals {
 
     /// Removes a call that no longer waits. Returns how long calls have waited, once none is left, and the
     /// stage of its prompt, if the user was about to answer it.
-    pub(crate) fn ended(&mut self, id: &str, now: Millis) -> (Option<Millis>, Option<PromptStage>) {
+    pub(crate) fn remove(&mut self, id: &str, now: Millis) -> (Option<Millis>, Option<PromptStage>) {
         let Some(index) = self.pending.iter().position(|known| known.request.id == id) else {
             return (None, None);
         };
@@ -327,7 +327,7 @@ impl Approvals {
 
     /// Records that a frame has shown the prompt of this request, or none, and whether it showed the end of
     /// the call. Returns whether the prompt has just appeared.
-    pub(crate) fn shown(&mut self, id: Option<&str>, to_the_end: bool, now: Millis) -> bool {
+    pub(crate) fn note_shown(&mut self, id: Option<&str>, to_the_end: bool, now: Millis) -> bool {
         let shown = id.filter(|_| to_the_end).and_then(|id| self.by_id(id));
         if let Some(approval) = shown {
             // The end of a cut change is shown by no frame.
@@ -345,7 +345,7 @@ impl Approvals {
     }
 
     /// Records that a frame has listed these calls whole.
-    pub(crate) fn listed(&mut self, ids: &[String]) {
+    pub(crate) fn note_listed(&mut self, ids: &[String]) {
         for approval in self.pending.iter_mut().filter(|approval| ids.contains(&approval.request.id)) {
             approval.is_seen = true;
         }
@@ -361,14 +361,14 @@ impl Approvals {
     }
 
     /// Records that an answer was sent. Further typing is for the draft, even if the prompt is still there.
-    pub(crate) fn sent(&mut self, id: &str) {
+    pub(crate) fn mark_sent(&mut self, id: &str) {
         for approval in self.pending.iter_mut().filter(|approval| approval.request.id == id) {
             approval.is_sent = true;
         }
     }
 
     /// Opens the next pending prompt, because the answer to the open one was sent.
-    pub(crate) fn answered(&mut self, id: &str) {
+    pub(crate) fn mark_answered(&mut self, id: &str) {
         for approval in self.pending.iter_mut().filter(|approval| approval.request.id == id) {
             approval.is_answered = true;
             approval.insists = None;
@@ -405,7 +405,7 @@ impl Approvals {
     }
 
     /// The call that an editor shows, by the ticket of the request.
-    pub(crate) fn viewed_with(&mut self, ticket: Ticket) -> Option<&mut Approval> {
+    pub(crate) fn by_viewer(&mut self, ticket: Ticket) -> Option<&mut Approval> {
         self.pending.iter_mut().find(|approval| approval.viewer == Some(ticket))
     }
 
@@ -427,8 +427,8 @@ impl Approvals {
 }
 
 /// A change that is safe to draw, with no invisible text.
-fn asked_diff(diff: &FileDiff) -> FileDiff {
-    let clean = |line: &String| asked_line(line).as_str().to_owned();
+fn decision_diff(diff: &FileDiff) -> FileDiff {
+    let clean = |line: &String| decision_line(line).as_str().to_owned();
     let hunk = |hunk: &Hunk| Hunk { lines: hunk.lines.iter().map(clean).collect(), ..hunk.clone() };
     FileDiff { path: clean(&diff.path), hunks: diff.hunks.iter().map(hunk).collect(), ..diff.clone() }
 }
@@ -442,7 +442,7 @@ fn reason(reason: &ApprovalReason) -> Printable {
     if let Some(path) = reason.path.as_ref().filter(|path| !names(&reason.text, path)) {
         text.push_str(&format!(" · {}", path.display()));
     }
-    asked_line(text.trim_start_matches(" · "))
+    decision_line(text.trim_start_matches(" · "))
 }
 
 /// Whether a text names a path: in full, or relative to a directory above it.
@@ -462,7 +462,7 @@ fn names(text: &str, path: &Path) -> bool {
 }
 
 /// The paths that a call without a preview would touch, a line each.
-fn touched(access: &Access) -> Vec<Printable> {
+fn access_lines(access: &Access) -> Vec<Printable> {
     let paths = |word: &str, paths: &[std::path::PathBuf]| -> Vec<String> {
         paths.iter().map(|path| format!("{word} {}", path.display())).collect()
     };
@@ -473,5 +473,5 @@ fn touched(access: &Access) -> Vec<Printable> {
     if access.unknown {
         lines.push("may touch anything; the tool doesn't say what".to_owned());
     }
-    lines.iter().map(|line| asked_line(line)).collect()
+    lines.iter().map(|line| decision_line(line)).collect()
 }

@@ -11,7 +11,7 @@ impl Composer {
             Some(segment) => self.delete_span((row, column - segment.chars), segment.chars),
             None if row > 0 => {
                 self.buffer.delete_line_break();
-                self.edited(1);
+                self.push_step(1);
             }
             None => {}
         }
@@ -79,7 +79,7 @@ impl Composer {
     fn delete_span(&mut self, from: (usize, usize), chars: usize) {
         self.jump(from.0, from.1);
         if self.buffer.delete(chars) {
-            self.edited(1);
+            self.push_step(1);
         }
     }
 }

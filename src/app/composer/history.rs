@@ -30,7 +30,7 @@ struct Walk {
 
 /// A recalled entry: text, or a draft with its pastes and pictures.
 #[derive(Debug)]
-pub(super) enum Recalled {
+pub(super) enum RecalledPrompt {
     Text(String),
     Draft(Box<Draft>),
 }
@@ -69,9 +69,9 @@ impl History {
     }
 
     /// Goes one prompt back from the current text; the first step keeps that text as the draft.
-    pub(super) fn earlier(&mut self, shown: Draft) -> Option<Recalled> {
+    pub(super) fn earlier(&mut self, shown: Draft) -> Option<RecalledPrompt> {
         let index = self.walk.as_ref().map_or(0, |walk| walk.index + 1);
-        let recalled = self.recalled(index)?;
+        let recalled = self.prompt_at(index)?;
         let draft = match self.walk.take() {
             Some(walk) => {
                 self.keep_edit(walk.index, shown);
@@ -83,16 +83,16 @@ impl History {
         Some(recalled)
     }
 
-    fn recalled(&self, index: usize) -> Option<Recalled> {
+    fn prompt_at(&self, index: usize) -> Option<RecalledPrompt> {
         let prompt = self.prompts.get(index)?;
-        let edited = self.edited.get(prompt).cloned().map(|draft| Recalled::Draft(Box::new(draft)));
+        let edited = self.edited.get(prompt).cloned().map(|draft| RecalledPrompt::Draft(Box::new(draft)));
         Some(edited.unwrap_or_else(|| self.find(prompt)))
     }
 
     /// Keeps the edited version of a recalled prompt.
     fn keep_edit(&mut self, index: usize, shown: Draft) {
         let Some(prompt) = self.prompts.get(index) else { return };
-        if shown.is_empty() || shown.expanded().0.trim_end() == prompt.trim_end() {
+        if shown.is_empty() || shown.expanded_content().0.trim_end() == prompt.trim_end() {
             self.edited.remove(prompt);
         } else {
             self.edited.insert(prompt.clone(), shown);
@@ -100,21 +100,21 @@ impl History {
     }
 
     /// A prompt, with its pastes and pictures where they are known.
-    pub(super) fn find(&self, prompt: &str) -> Recalled {
-        let draft = self.drafts.get(prompt).cloned().map(|draft| Recalled::Draft(Box::new(draft)));
-        draft.unwrap_or_else(|| Recalled::Text(prompt.to_owned()))
+    pub(super) fn find(&self, prompt: &str) -> RecalledPrompt {
+        let draft = self.drafts.get(prompt).cloned().map(|draft| RecalledPrompt::Draft(Box::new(draft)));
+        draft.unwrap_or_else(|| RecalledPrompt::Text(prompt.to_owned()))
     }
 
     /// Goes one prompt forward; after the newest prompt comes the draft.
-    pub(super) fn later(&mut self, shown: Draft) -> Option<Recalled> {
+    pub(super) fn later(&mut self, shown: Draft) -> Option<RecalledPrompt> {
         let walk = self.walk.take()?;
         self.keep_edit(walk.index, shown);
         match walk.index.checked_sub(1) {
             Some(index) => {
                 self.walk = Some(Walk { index, ..walk });
-                self.recalled(index)
+                self.prompt_at(index)
             }
-            None => Some(Recalled::Draft(Box::new(walk.draft))),
+            None => Some(RecalledPrompt::Draft(Box::new(walk.draft))),
         }
     }
 }

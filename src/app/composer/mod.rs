@@ -19,7 +19,7 @@ use super::msg::Millis;
 use super::printable::printable_line;
 use buffer::Buffer;
 use chips::{Chip, Chips};
-use history::{History, Recalled};
+use history::{History, RecalledPrompt};
 use layout::ComposerLayout;
 use ratatui::buffer::CellWidth;
 use register::Register;
@@ -58,7 +58,7 @@ pub struct Draft {
 
 impl Draft {
     /// The text with every paste in full, and the pictures in it.
-    pub(crate) fn expanded(&self) -> (String, Vec<Block>) {
+    pub(crate) fn expanded_content(&self) -> (String, Vec<Block>) {
         self.chips.expand(&self.buffer.lines().join("\n"))
     }
 
@@ -132,7 +132,7 @@ impl Composer {
     }
 
     /// The text with every paste in full, and the pictures in it.
-    pub fn expanded(&self) -> (String, Vec<Block>) {
+    pub fn expanded_content(&self) -> (String, Vec<Block>) {
         self.chips.expand(&self.text())
     }
 
@@ -168,7 +168,7 @@ impl Composer {
         let clean = clean(text);
         if !clean.is_empty() {
             self.buffer.insert(&clean);
-            self.edited(1);
+            self.push_step(1);
         }
     }
 
@@ -212,7 +212,7 @@ impl Composer {
     /// Inserts a line break.
     pub(crate) fn new_line(&mut self) {
         self.buffer.new_line();
-        self.edited(1);
+        self.push_step(1);
     }
 
     /// Replaces the last `chars` characters before the cursor.
@@ -254,7 +254,7 @@ impl Composer {
         self.jump(0, 0);
         let deleted = chars > 0 && self.buffer.delete(chars);
         if let Some(vim) = &mut self.vim {
-            vim.text_replaced();
+            vim.on_text_replaced();
         }
         let before = self.steps.len();
         // Labels within a chip would mean nothing.
@@ -266,7 +266,7 @@ impl Composer {
         let pasted = self.steps.len() > before;
         match self.steps.last_mut() {
             Some(step) if pasted => step.edits += u32::from(deleted),
-            _ if deleted => self.edited(1),
+            _ if deleted => self.push_step(1),
             _ => {}
         }
     }
@@ -275,7 +275,8 @@ impl Composer {
     pub fn reset(&mut self, keep: Option<String>) {
         let mut history = std::mem::take(&mut self.history);
         if let Some(text) = keep {
-            let is_this = self.chips != Chips::default() && self.expanded().0.trim_end() == text.trim_end();
+            let is_this =
+                self.chips != Chips::default() && self.expanded_content().0.trim_end() == text.trim_end();
             let draft = is_this.then(|| self.draft());
             history.add(text, draft);
         }
@@ -306,7 +307,7 @@ impl Composer {
     pub(crate) fn put_draft(&mut self, draft: Draft) {
         self.reset(None);
         if let Some(vim) = self.vim.as_mut().filter(|_| !draft.is_empty()) {
-            vim.text_replaced();
+            vim.on_text_replaced();
         }
         self.buffer = draft.buffer;
         self.chips = draft.chips;
@@ -325,15 +326,15 @@ impl Composer {
     /// Shows the previous prompt; false if there is no earlier prompt.
     pub(crate) fn recall_earlier(&mut self) -> bool {
         let recalled = self.history.earlier(self.draft());
-        self.show_recalled(recalled)
+        self.put_prompt(recalled)
     }
 
     /// Replaces everything with an earlier prompt, with its pastes and pictures where they are known. Returns the
     /// draft that was there, unless undo returns to it.
     pub(crate) fn recall(&mut self, prompt: &str) -> Option<Draft> {
         let recalled = self.history.find(prompt);
-        let draft = matches!(recalled, Recalled::Draft(_)).then(|| self.draft());
-        self.show_recalled(Some(recalled));
+        let draft = matches!(recalled, RecalledPrompt::Draft(_)).then(|| self.draft());
+        self.put_prompt(Some(recalled));
         draft.filter(|draft| !draft.is_empty())
     }
 
@@ -354,14 +355,14 @@ impl Composer {
     /// Shows the next prompt, finally the draft; false when no prompt is being recalled.
     pub(crate) fn recall_later(&mut self) -> bool {
         let recalled = self.history.later(self.draft());
-        self.show_recalled(recalled)
+        self.put_prompt(recalled)
     }
 
-    fn show_recalled(&mut self, recalled: Option<Recalled>) -> bool {
+    fn put_prompt(&mut self, recalled: Option<RecalledPrompt>) -> bool {
         match recalled {
             None => return false,
-            Some(Recalled::Text(text)) => self.set_text(&text),
-            Some(Recalled::Draft(draft)) => {
+            Some(RecalledPrompt::Text(text)) => self.set_text(&text),
+            Some(RecalledPrompt::Draft(draft)) => {
                 // Labels of other chips could mean these, so undo cannot return to them.
                 let history = std::mem::take(&mut self.history);
                 self.put_draft(*draft);
@@ -380,7 +381,7 @@ impl Composer {
         }
         match u32::from(deleted) + u32::from(!text.is_empty()) {
             0 => {}
-            edits => self.edited(edits),
+            edits => self.push_step(edits),
         }
     }
 
@@ -392,7 +393,7 @@ impl Composer {
         }
     }
 
-    fn edited(&mut self, edits: u32) {
+    fn push_step(&mut self, edits: u32) {
         self.steps.push(Step { edits, typed_at: None });
         self.undone.clear();
         self.column = None;

@@ -20,7 +20,7 @@ fn composer(text: &str) -> Composer {
 }
 
 /// The text with `|` at the cursor.
-fn shown(composer: &Composer) -> String {
+fn text_with_cursor(composer: &Composer) -> String {
     let (row, column) = composer.cursor();
     let mut lines: Vec<String> = composer.lines().to_vec();
     let line = &mut lines[row];
@@ -36,7 +36,7 @@ fn check(cases: &[Case]) {
     for (before, edit, after) in cases {
         let mut composer = composer(before);
         edit(&mut composer);
-        assert_eq!(shown(&composer), *after, "from {before:?}");
+        assert_eq!(text_with_cursor(&composer), *after, "from {before:?}");
     }
 }
 
@@ -101,14 +101,14 @@ fn long_pastes_are_one_unit_and_are_sent_in_full() {
     let long = (0..123).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
     let mut composer = composer("see |please");
     composer.paste(&long);
-    assert_eq!(shown(&composer), "see [paste #1 +123 lines]|please");
-    assert_eq!(composer.expanded().0, format!("see {long}please"));
+    assert_eq!(text_with_cursor(&composer), "see [paste #1 +123 lines]|please");
+    assert_eq!(composer.expanded_content().0, format!("see {long}please"));
     composer.left();
-    assert_eq!(shown(&composer), "see |[paste #1 +123 lines]please");
+    assert_eq!(text_with_cursor(&composer), "see |[paste #1 +123 lines]please");
     composer.delete_forward();
-    assert_eq!(shown(&composer), "see |please");
+    assert_eq!(text_with_cursor(&composer), "see |please");
     composer.undo();
-    assert_eq!(composer.expanded().0, format!("see {long}please"));
+    assert_eq!(composer.expanded_content().0, format!("see {long}please"));
     composer.line_end();
     for _ in 0.."please".len() {
         composer.left();
@@ -120,7 +120,7 @@ fn long_pastes_are_one_unit_and_are_sent_in_full() {
 #[test]
 fn a_typed_label_is_only_text() {
     let composer = composer("[paste #1 +123 lines]|");
-    assert_eq!(composer.expanded().0, "[paste #1 +123 lines]");
+    assert_eq!(composer.expanded_content().0, "[paste #1 +123 lines]");
 }
 
 #[test]
@@ -151,12 +151,12 @@ fn wraps_at_words_and_finds_the_cursor() {
 fn up_and_down_keep_the_column_and_stop_at_the_edges() {
     let mut composer = composer("long line\nab\nanother lin|e");
     assert!(composer.up(40));
-    assert_eq!(shown(&composer), "long line\nab|\nanother line");
+    assert_eq!(text_with_cursor(&composer), "long line\nab|\nanother line");
     assert!(composer.up(40));
-    assert_eq!(shown(&composer), "long line|\nab\nanother line");
+    assert_eq!(text_with_cursor(&composer), "long line|\nab\nanother line");
     assert!(!composer.up(40));
     assert!(composer.down(40) && composer.down(40));
-    assert_eq!(shown(&composer), "long line\nab\nanother lin|e");
+    assert_eq!(text_with_cursor(&composer), "long line\nab\nanother lin|e");
     assert!(!composer.down(40));
 }
 
@@ -185,17 +185,17 @@ fn what_is_recalled_has_its_pastes_as_they_were() {
     composer.paste("look: ");
     composer.paste(&long);
     composer.paste(" and say why");
-    let (shown, full) = (composer.text(), composer.expanded().0);
+    let (shown, full) = (composer.text(), composer.expanded_content().0);
     assert!(shown.contains("[paste #1 +40 lines] and say why"), "{shown}");
     composer.reset(Some(full.clone()));
     composer.paste("draft ");
     composer.paste(&long);
     let draft = composer.text();
     assert!(composer.recall_earlier());
-    assert_eq!((composer.text(), composer.expanded().0), (shown, full));
+    assert_eq!((composer.text(), composer.expanded_content().0), (shown, full));
     assert!(composer.recall_later());
     assert_eq!(composer.text(), draft);
-    assert!(composer.expanded().0.starts_with("draft line 0\n"));
+    assert!(composer.expanded_content().0.starts_with("draft line 0\n"));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn what_was_recalled_and_edited_is_there_again_until_something_is_sent() {
     let long = "line\n".repeat(40);
     let mut composer = Composer::default();
     composer.paste(&long);
-    composer.reset(Some(composer.expanded().0));
+    composer.reset(Some(composer.expanded_content().0));
     composer.set_history(vec!["one".into()]);
     let mut seen = Vec::new();
     for (step, typed) in [
@@ -222,7 +222,7 @@ fn what_was_recalled_and_edited_is_there_again_until_something_is_sent() {
     let (paste, more) = ("[paste #1 +40 lines]", "[paste #1 +40 lines] and more");
     assert_eq!(seen, [paste, "one", more, "", more, "one edited"]);
     composer.recall_later();
-    assert_eq!(composer.expanded().0, format!("{long} and more"));
+    assert_eq!(composer.expanded_content().0, format!("{long} and more"));
     composer.reset(Some("sent".into()));
     let mut seen = Vec::new();
     while composer.recall_earlier() {
@@ -247,15 +247,15 @@ fn with_picture(data: &str, text: &str) -> Composer {
 fn pictures_outlive_every_way_of_replacing_the_text() {
     let mut long = with_picture("a", " look");
     long.set_text(&format!("[image #1 8x8] look{}", "\nmore".repeat(20)));
-    assert_eq!(long.expanded().1, [picture("a")], "an editor's long text");
+    assert_eq!(long.expanded_content().1, [picture("a")], "an editor's long text");
 
     let mut recalled = with_picture("a", " look ");
     recalled.reset(Some("[image #1 8x8] look ".into()));
     assert!(recalled.recall_earlier());
-    assert_eq!(recalled.expanded().1, [picture("a")], "a text with a blank at its end");
+    assert_eq!(recalled.expanded_content().1, [picture("a")], "a text with a blank at its end");
     recalled.reset(None);
     recalled.recall("[image #1 8x8] look ");
-    assert_eq!(recalled.expanded().1, [picture("a")], "a prompt that was searched for");
+    assert_eq!(recalled.expanded_content().1, [picture("a")], "a prompt that was searched for");
 
     let mut returned = with_picture("draft", " b");
     let pictures = [picture("first"), picture("second")];
@@ -263,7 +263,7 @@ fn pictures_outlive_every_way_of_replacing_the_text() {
     let text = returned.adopt("[image #1 8x8] a [image #2] [image #x]", &mut left);
     assert_eq!(left.next(), None);
     returned.set_text(&format!("{text}\n\n{}", returned.text()));
-    assert_eq!(returned.expanded().1, [picture("first"), picture("second"), picture("draft")]);
+    assert_eq!(returned.expanded_content().1, [picture("first"), picture("second"), picture("draft")]);
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn deleted_pastes_are_inserted_in_full_once_their_chips_are_gone() {
     composer.reset(None);
     composer.paste(&"other\n".repeat(12));
     composer.yank();
-    assert_eq!(composer.expanded().0, format!("{}{paste}", "other\n".repeat(12)));
+    assert_eq!(composer.expanded_content().0, format!("{}{paste}", "other\n".repeat(12)));
 }
 
 #[test]

@@ -82,7 +82,7 @@ impl AttemptsView {
         }
         let drops = std::mem::take(&mut self.drops);
         let is_free = self.list.change.is_none();
-        if self.is_running && is_free && self.list.typed().is_none() && key.mods == Mods::NONE {
+        if self.is_running && is_free && self.list.typed_filter().is_none() && key.mods == Mods::NONE {
             match key.code {
                 KeyCode::Char('s') if self.is_own => return KeyOutcome::Done(AttemptChoice::Stop),
                 KeyCode::Char('s' | 't' | 'x') => {
@@ -93,7 +93,7 @@ impl AttemptsView {
             }
         }
         let Some(row) = self.list.row().filter(|_| is_free) else { return self.list.key(key, page) };
-        let is_typed = self.list.typed().is_some();
+        let is_typed = self.list.typed_filter().is_some();
         let choice = match (key.code, key.mods) {
             (KeyCode::Enter, _) => AttemptChoice::Show(Some(row.number)),
             (KeyCode::Char('a'), Mods::NONE) if !is_typed => AttemptChoice::Show(None),

@@ -74,11 +74,11 @@ impl ListRow for LiveRow {
 impl BoardView {
     /// Whether letters are keys: before a filter is typed, or after a row was moved to.
     pub fn takes_letters(&self) -> bool {
-        self.list.typed().is_none() || self.has_moved
+        self.list.typed_filter().is_none() || self.has_moved
     }
 
     /// The number of sessions that were put away.
-    pub fn archived(&self) -> usize {
+    pub fn archived_count(&self) -> usize {
         self.all.iter().filter(|row| row.archived).count()
     }
 

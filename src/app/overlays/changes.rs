@@ -88,7 +88,7 @@ impl ChangesView {
     }
 
     /// The selection.
-    pub fn selected(&self) -> ChangeItem {
+    pub fn selected_item(&self) -> ChangeItem {
         self.selected
     }
 

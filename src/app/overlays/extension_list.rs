@@ -34,7 +34,7 @@ impl ListRow for ExtensionRow {
 impl ExtensionsView {
     /// Handles a key; `page` is the number of rows on the screen.
     pub(crate) fn press(&mut self, key: Key, page: usize) -> KeyOutcome<ExtensionChoice> {
-        let types = self.typed().is_some();
+        let types = self.typed_filter().is_some();
         match (key.code, key.mods) {
             (KeyCode::Enter, _) if self.change.is_none() => self.turn(),
             (KeyCode::Char(' '), _) if self.change.is_none() && !types => self.turn(),

@@ -105,7 +105,7 @@ impl FieldView {
             KeyCode::Right => Some(1),
             _ => None,
         };
-        let is_space = key.typed() == Some(' ');
+        let is_space = key.typed_char() == Some(' ');
         match &mut self.entry {
             FieldEntry::Line(line) => line.key(key) || line.move_key(key),
             FieldEntry::Switch(on) if is_space || step.is_some() => {
@@ -116,7 +116,7 @@ impl FieldView {
                 let FieldKind::Choice { options } = &self.field.kind else { return false };
                 let Some(step) = step.or(is_space.then_some(1)) else { return false };
                 *at = Some(match at {
-                    Some(at) => moved(*at, step, options.len()),
+                    Some(at) => step_wrapping(*at, step, options.len()),
                     None if step > 0 => 0,
                     None => options.len().saturating_sub(1),
                 });
@@ -124,7 +124,7 @@ impl FieldView {
             }
             FieldEntry::Choices { chosen, at } => match step {
                 Some(step) => {
-                    *at = moved(*at, step, chosen.len());
+                    *at = step_wrapping(*at, step, chosen.len());
                     true
                 }
                 None if is_space => {
@@ -141,7 +141,7 @@ impl FieldView {
 }
 
 /// The index `step` further, wrapping at the ends.
-fn moved(at: usize, step: isize, count: usize) -> usize {
+fn step_wrapping(at: usize, step: isize, count: usize) -> usize {
     at.checked_add_signed(step).map_or(count.saturating_sub(1), |at| if at < count { at } else { 0 })
 }
 

@@ -81,7 +81,7 @@ impl JobsView {
         if self.tail.is_some() {
             return self.tail_key(key, page);
         }
-        let typed = self.list.typed().is_some();
+        let typed = self.list.typed_filter().is_some();
         if let Some(row) = self.list.row() {
             let job = row.id;
             match (key.code, key.mods) {

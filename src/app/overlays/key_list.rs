@@ -76,7 +76,7 @@ impl KeysView {
             (KeyStep::Pressing, _) => {
                 self.said = None;
                 if let Some(row) = self.row(keymap) {
-                    match examined(keymap, row, key) {
+                    match check_key(keymap, row, key) {
                         Ok(other) => self.step = KeyStep::Deciding(key, other),
                         Err(reason) => self.said = Some(Err(Printable::line(&reason))),
                     }
@@ -116,12 +116,12 @@ impl KeysView {
 }
 
 /// The action that currently has the key, if any. The error is the reason why the action cannot have it.
-fn examined(keymap: &Keymap, row: &ActionRow, key: Key) -> Result<Option<Action>, UserError> {
+fn check_key(keymap: &Keymap, row: &ActionRow, key: Key) -> Result<Option<Action>, UserError> {
     let stops = key == Key::new(KeyCode::Char('c'), Mods::CTRL);
     if stops && !keymap.keys_of(row.action).contains(&key.to_string()) {
         return Err(format!("{key} always clears, closes or quits; press another key").into());
     }
-    if key.typed().is_some() && row.context != KeyContext::Panel {
+    if key.typed_char().is_some() && row.context != KeyContext::Panel {
         return Err(
             format!("{key} is needed to type; press it with ctrl or alt, or press another key").into()
         );
@@ -129,7 +129,7 @@ fn examined(keymap: &Keymap, row: &ActionRow, key: Key) -> Result<Option<Action>
     if keymap.begins_others(key) && row.context != KeyContext::Panel {
         return Err(format!("{key} begins other keys; press another key").into());
     }
-    match keymap.bound(row.context, key) {
+    match keymap.action_in(row.context, key) {
         Some(action) if action == row.action => {
             Err(format!("{key} is already a key of \"{}\"", row.name).into())
         }
@@ -153,14 +153,14 @@ fn changes(keymap: &Keymap, row: &ActionRow, new: Key, other: Option<Action>, ad
         left.retain(|key| *key != new.to_string());
         changes.extend([setting(other, left)]);
     }
-    for (name, keys) in given_back(keymap, row, &kept) {
+    for (name, keys) in lost_key_changes(keymap, row, &kept) {
         changes.entry(name).or_insert(keys);
     }
     changes
 }
 
 /// The changes that return keys which an action loses to the actions whose default keys they are.
-fn given_back(keymap: &Keymap, row: &ActionRow, kept: &[String]) -> KeyChanges {
+fn lost_key_changes(keymap: &Keymap, row: &ActionRow, kept: &[String]) -> KeyChanges {
     let in_panel = |row: &ActionRow| row.context == KeyContext::Panel;
     let mut lost = keymap.keys_of(row.action);
     lost.retain(|key| !kept.contains(key));
@@ -183,13 +183,13 @@ fn setting(row: &ActionRow, keys: Vec<String>) -> (String, Option<Vec<String>>) 
 /// from. Fails if one of them now belongs to another action.
 fn reset(keymap: &Keymap, row: &ActionRow) -> Result<KeyChanges, UserError> {
     for name in row.keys {
-        let owner = name.parse().ok().and_then(|key| keymap.bound(row.context, key));
+        let owner = name.parse().ok().and_then(|key| keymap.action_in(row.context, key));
         if let Some(other) = owner.filter(|other| *other != row.action) {
             return Err(format!("{name} is a key of \"{}\" now; change that first", other.name()).into());
         }
     }
     let default: Vec<String> = row.keys.iter().map(|key| (*key).to_owned()).collect();
-    let mut changes = given_back(keymap, row, &default);
+    let mut changes = lost_key_changes(keymap, row, &default);
     changes.insert(row.name.to_owned(), None);
     Ok(changes)
 }
@@ -211,7 +211,7 @@ mod tests {
     fn keys_that_must_stay_are_refused_with_the_reason() {
         let map = keymap(&[]);
         let refused = |name: &str, key: &str| {
-            examined(&map, action::of(name).unwrap(), key.parse().unwrap()).err().unwrap_or_default()
+            check_key(&map, action::of(name).unwrap(), key.parse().unwrap()).err().unwrap_or_default()
         };
         assert!(refused("models", "ctrl+c").contains("always clears, closes or quits"));
         assert!(refused("models", "q").contains("needed to type"));
@@ -229,7 +229,7 @@ mod tests {
         let row = |name: &str| action::of(name).unwrap();
         let made = |name: &str, key: &str, adds: bool| {
             let key: Key = key.parse().unwrap();
-            let other = examined(&map, row(name), key).unwrap();
+            let other = check_key(&map, row(name), key).unwrap();
             let keys = |keys: Option<Vec<String>>| keys.map_or("default".to_owned(), |keys| keys.join(" "));
             let changes = changes(&map, row(name), key, other, adds).into_iter();
             changes.map(|(name, new)| format!("{name}={}", keys(new))).collect::<Vec<_>>().join(", ")

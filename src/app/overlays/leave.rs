@@ -4,7 +4,7 @@ use super::list_keys::choice_key;
 use crate::key::Key;
 use crate::outcome::KeyOutcome;
 use tau_protocol::event::Question;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// An answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl LeaveView {
         let verb = if jobs + attempts == 1 { "is" } else { "are" };
         let running = [(jobs, "background job"), (attempts, "attempt")];
         let running = running.into_iter().filter(|(count, _)| *count > 0);
-        let running: Vec<String> = running.map(|(count, name)| counted(count as u64, name)).collect();
+        let running: Vec<String> = running.map(|(count, name)| pluralize(count as u64, name)).collect();
         let title = format!("{} {verb} still running.", running.join(" and "));
         let choices = [
             Some(LeaveChoice::Stop),
@@ -61,7 +61,7 @@ impl LeaveView {
         // A letter selects the answer that starts with it.
         let begins = |choice: &LeaveChoice| {
             let first = choice.text(true).chars().next().map(|c| c.to_ascii_lowercase());
-            first.is_some() && first == key.typed().map(|c| c.to_ascii_lowercase())
+            first.is_some() && first == key.typed_char().map(|c| c.to_ascii_lowercase())
         };
         if let Some(at) = self.choices.iter().position(begins) {
             self.selected = at;

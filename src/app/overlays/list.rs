@@ -75,7 +75,7 @@ impl<R> List<R> {
     }
 
     /// The filter while it is typed.
-    pub fn typed(&self) -> Option<&str> {
+    pub fn typed_filter(&self) -> Option<&str> {
         self.query.is_typed().then(|| self.query.text())
     }
 
@@ -99,7 +99,7 @@ impl<R> List<R> {
 
 impl<R: ListRow> List<R> {
     /// The rows that match the filter.
-    pub fn shown(&self) -> Vec<&R> {
+    pub fn visible_rows(&self) -> Vec<&R> {
         let matches = |row: &&R| {
             let texts = row.texts();
             self.query.matches(&texts.iter().map(AsRef::as_ref).collect::<Vec<_>>())
@@ -112,14 +112,14 @@ impl<R: ListRow> List<R> {
 
     /// The selected row.
     pub fn row(&self) -> Option<&R> {
-        self.shown().get(self.selected).copied()
+        self.visible_rows().get(self.selected).copied()
     }
 
     /// Fills in the current rows; the selection stays on its row.
     pub(crate) fn fill(&mut self, rows: Vec<R>) {
         let kept = self.row().cloned();
         self.rows = Some(rows);
-        let shown = self.shown();
+        let shown = self.visible_rows();
         let same = kept.and_then(|kept| shown.iter().position(|row| row.is_same(&kept)));
         self.selected = same.unwrap_or(self.selected).min(shown.len().saturating_sub(1));
         self.ticket = None;
@@ -143,7 +143,7 @@ impl<R: ListRow> List<R> {
 
     /// Handles a key that means the same in every list; `page` is the number of rows on the screen.
     pub(crate) fn key<T>(&mut self, key: Key, page: usize) -> KeyOutcome<T> {
-        let count = self.shown().len();
+        let count = self.visible_rows().len();
         match self.query.select(key, page, &mut self.selected, count) {
             KeyOutcome::Handled => {}
             KeyOutcome::Ignored if self.query.key(key) => self.selected = 0,

@@ -27,7 +27,7 @@ pub(crate) struct ListFilter {
 
 /// Letters that are keys of a list, and the beginning of its filter if another letter follows soon.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Begun {
+pub(crate) struct PendingLetters {
     text: String,
     /// The last of them, if it does something that a move does not undo: it waits for what follows.
     pub(crate) held: Option<Key>,
@@ -45,21 +45,21 @@ pub(crate) enum ListLetter {
     Continues(String),
 }
 
-impl Begun {
+impl PendingLetters {
     /// The treatment of a key after `before`, and what it begins; `held` are the letters that wait.
     pub(crate) fn follow(
-        before: Option<Begun>,
+        before: Option<PendingLetters>,
         key: Key,
         held: &str,
         now: Millis,
-    ) -> (ListLetter, Option<Begun>) {
+    ) -> (ListLetter, Option<PendingLetters>) {
         let before = before.filter(|before| !before.is_over(now));
         let is_number =
-            before.as_ref().and_then(|before| before.held?.typed()).is_some_and(|c| c.is_ascii_digit());
-        let Some(letter) = key.typed().filter(|letter| *letter != ' ' || is_number) else {
+            before.as_ref().and_then(|before| before.held?.typed_char()).is_some_and(|c| c.is_ascii_digit());
+        let Some(letter) = key.typed_char().filter(|letter| *letter != ' ' || is_number) else {
             return (ListLetter::Acts, None);
         };
-        let begun = |text: String, held| Some(Begun { text, held, at: now });
+        let begun = |text: String, held| Some(PendingLetters { text, held, at: now });
         match before {
             // Pressed twice, it is no word, but may be a number.
             Some(before) if before.held == Some(key) && !letter.is_ascii_digit() => (ListLetter::Acts, None),
@@ -82,9 +82,9 @@ impl Begun {
     }
 
     /// The beginning of a word in the draft, if the key is one of these letters, which move in what is shown.
-    pub(crate) fn by_move(key: Key, letters: &str, now: Millis) -> Option<Begun> {
-        let letter = key.typed().filter(|letter| letters.contains(*letter))?;
-        Some(Begun { text: letter.to_string(), held: None, at: now })
+    pub(crate) fn by_move(key: Key, letters: &str, now: Millis) -> Option<PendingLetters> {
+        let letter = key.typed_char().filter(|letter| letters.contains(*letter))?;
+        Some(PendingLetters { text: letter.to_string(), held: None, at: now })
     }
 
     /// Whether this letter, typed now, makes a word of a letter that waits.
@@ -105,7 +105,7 @@ impl Begun {
 
 impl ListFilter {
     /// A filter that is already being typed.
-    pub(crate) fn typed(text: &str) -> Self {
+    pub(crate) fn with_text(text: &str) -> Self {
         ListFilter { line: LineEdit::new(text), typing: true }
     }
 
@@ -158,7 +158,7 @@ impl ListFilter {
         match self.list_key(key, page) {
             None => return KeyOutcome::Ignored,
             Some(ListKey::Close) => return KeyOutcome::Closed,
-            Some(ListKey::Move(by)) => *selected = moved(*selected, by, count),
+            Some(ListKey::Move(by)) => *selected = step_clamped(*selected, by, count),
             Some(ListKey::Row(row)) => *selected = row.min(count.saturating_sub(1)),
             Some(ListKey::Filter) => self.begin(),
         }
@@ -174,7 +174,7 @@ pub(crate) fn list_key(key: Key, page: usize) -> Option<ListKey> {
 /// Takes a key that means the same in every list, for the answers of a question; others are left to the question.
 pub(crate) fn answer_key<T>(key: Key, selected: &mut usize, count: usize) -> KeyOutcome<T> {
     // There is no filter: it begins a command in the draft.
-    match key.typed() {
+    match key.typed_char() {
         Some('/') => KeyOutcome::Ignored,
         _ => ListFilter::default().select(key, count, selected, count),
     }
@@ -209,7 +209,7 @@ pub(crate) fn move_key(key: Key, page: usize) -> Option<ListKey> {
 }
 
 fn letter_key(key: Key) -> Option<ListKey> {
-    Some(match key.typed()? {
+    Some(match key.typed_char()? {
         'j' => ListKey::Move(1),
         'k' => ListKey::Move(-1),
         'q' => ListKey::Close,
@@ -220,7 +220,7 @@ fn letter_key(key: Key) -> Option<ListKey> {
 }
 
 /// The row that is selected after a move, of `count` rows.
-pub(crate) fn moved(selected: usize, by: isize, count: usize) -> usize {
+pub(crate) fn step_clamped(selected: usize, by: isize, count: usize) -> usize {
     selected.saturating_add_signed(by).min(count.saturating_sub(1))
 }
 
@@ -235,12 +235,12 @@ mod tests {
     #[test]
     fn keys_move_within_the_list() {
         let after = |name: &str| match list_key(key(name), 5) {
-            Some(ListKey::Move(by)) => moved(7, by, 10),
+            Some(ListKey::Move(by)) => step_clamped(7, by, 10),
             other => panic!("{name}: {other:?}"),
         };
         let keys = ["up", "ctrl+p", "k", "down", "ctrl+n", "j", "pageup", "pagedown", "home", "end"];
         assert_eq!(keys.map(after), [6, 6, 6, 8, 8, 8, 2, 9, 0, 9]);
-        assert_eq!(moved(0, 1, 0), 0);
+        assert_eq!(step_clamped(0, 1, 0), 0);
         for name in ["esc", "ctrl+c", "q"] {
             assert_eq!(list_key(key(name), 5), Some(ListKey::Close), "{name}");
         }
@@ -257,16 +257,16 @@ mod tests {
             let (mut begun, mut acted, mut filter, mut now) = (None, String::new(), String::new(), 0);
             for letter in keys.chars() {
                 now += if letter == '.' { QUIET } else { 100 };
-                let is_over = |begun: &Begun| begun.is_over(now);
+                let is_over = |begun: &PendingLetters| begun.is_over(now);
                 if let Some(held) = begun.take_if(|begun| is_over(begun)).and_then(|it| it.held) {
-                    acted.extend(held.typed());
+                    acted.extend(held.typed_char());
                 }
                 if letter == '.' || !filter.is_empty() {
                     filter.extend(Some(letter).filter(|letter| *letter != '.'));
                     continue;
                 }
-                let held = begun.as_ref().and_then(|begun: &Begun| begun.held);
-                let (meant, next) = Begun::follow(begun, key(&letter.to_string()), "qx", now);
+                let held = begun.as_ref().and_then(|begun: &PendingLetters| begun.held);
+                let (meant, next) = PendingLetters::follow(begun, key(&letter.to_string()), "qx", now);
                 begun = next;
                 match meant {
                     ListLetter::Continues(text) => filter = format!("{text}{letter}"),
@@ -274,7 +274,7 @@ mod tests {
                         filter.push(letter);
                     }
                     ListLetter::Acts => {
-                        acted.extend(held.and_then(|held| held.typed()).into_iter().chain([letter]));
+                        acted.extend(held.and_then(|held| held.typed_char()).into_iter().chain([letter]));
                     }
                     ListLetter::Waits => {}
                 }

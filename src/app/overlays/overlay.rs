@@ -30,7 +30,7 @@ use crate::line_edit::LineEdit;
 use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
-use crate::request::{Hidden, SignInPage, Ticket};
+use crate::request::{HiddenText, SignInPage, Ticket};
 use tau_protocol::command::QuestionAnswer;
 use tau_protocol::event::Question;
 
@@ -166,7 +166,7 @@ impl Overlay {
             Overlay::Offer(mut view) => view.key(key) == KeyOutcome::Ignored,
             Overlay::Trust(mut view) => view.key(key, 1) == KeyOutcome::Ignored,
             Overlay::Asked { question, mut selected, .. } => {
-                asked_key(&question, &mut selected, key) == KeyOutcome::Ignored
+                dialog_key(&question, &mut selected, key) == KeyOutcome::Ignored
             }
             _ => false,
         }
@@ -179,20 +179,22 @@ impl Overlay {
             Overlay::Picker { picker, .. } => ("q", picker.takes_letters()),
             Overlay::Help(view) => ("q", !view.query.is_typed()),
             Overlay::Tree(view) => ("q", view.step == TreeStep::Browse && !view.query.is_typed()),
-            Overlay::Settings(view) => ("q", view.editing.is_none() && view.list.typed().is_none()),
+            Overlay::Settings(view) => ("q", view.editing.is_none() && view.list.typed_filter().is_none()),
             Overlay::Keys(view) => ("q", view.step == KeyStep::Choosing && !view.query.is_typed()),
             Overlay::Rules(view) => ("q", view.stage == RuleStage::Choosing && !view.query.is_typed()),
-            Overlay::Extensions(list) => ("qe", list.typed().is_none()),
+            Overlay::Extensions(list) => ("qe", list.typed_filter().is_none()),
             Overlay::Changes(view) => ("qre", !view.query.is_typed()),
-            Overlay::Board(view) => ("qamxh", view.message.is_none() && view.list.typed().is_none()),
-            Overlay::Jobs(view) => ("qxs", view.tail.is_none() && view.list.typed().is_none()),
-            Overlay::Worktrees(view) => ("qmx", view.list.typed().is_none()),
+            Overlay::Board(view) => ("qamxh", view.message.is_none() && view.list.typed_filter().is_none()),
+            Overlay::Jobs(view) => ("qxs", view.tail.is_none() && view.list.typed_filter().is_none()),
+            Overlay::Worktrees(view) => ("qmx", view.list.typed_filter().is_none()),
             Overlay::Questions(view) => ("123456789", view.holds_digits()),
             Overlay::Mode(_) | Overlay::Offer(_) | Overlay::Leave(_) => ("q123456789", true),
             Overlay::Trust(_) | Overlay::Asked { .. } => ("q", true),
             Overlay::Plan(view) => (DECIDING, view.id.is_some() && view.comment.is_none()),
             Overlay::Queue(_) => ("qdes", true),
-            Overlay::Attempts(view) => ("qatxs", view.changes.is_none() && view.list.typed().is_none()),
+            Overlay::Attempts(view) => {
+                ("qatxs", view.changes.is_none() && view.list.typed_filter().is_none())
+            }
             _ => ("", false),
         };
         is_free.then_some(letters)
@@ -272,7 +274,7 @@ impl Overlay {
     }
 
     /// A name that tells it from another question on top.
-    pub(crate) fn asked(&self) -> Option<&str> {
+    pub(crate) fn question_name(&self) -> Option<&str> {
         match self {
             Overlay::Mode(_) => Some("mode"),
             Overlay::Offer(_) => Some("offer"),
@@ -313,9 +315,9 @@ impl Overlay {
     }
 
     /// The text that was typed as an answer to the model.
-    pub(crate) fn typed(&self) -> String {
+    pub(crate) fn typed_text(&self) -> String {
         match self {
-            Overlay::Questions(view) => view.typed(),
+            Overlay::Questions(view) => view.typed_text(),
             Overlay::Plan(view) => {
                 view.comment.as_ref().map(|line| line.text().to_owned()).unwrap_or_default()
             }
@@ -346,11 +348,11 @@ impl Overlay {
 }
 
 /// The outcome of a key press in the input of an API key: at the end, the API key.
-pub(crate) fn login_key(line: &mut LineEdit, key: Key) -> KeyOutcome<Hidden> {
+pub(crate) fn login_key(line: &mut LineEdit, key: Key) -> KeyOutcome<HiddenText> {
     match (key.code, key.mods) {
         (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => KeyOutcome::Closed,
         (KeyCode::Enter, _) if line.text().trim().is_empty() => KeyOutcome::Handled,
-        (KeyCode::Enter, _) => KeyOutcome::Done(Hidden(line.text().trim().to_owned())),
+        (KeyCode::Enter, _) => KeyOutcome::Done(HiddenText(line.text().trim().to_owned())),
         _ if line.key(key) => KeyOutcome::Handled,
         _ => KeyOutcome::Ignored,
     }
@@ -368,7 +370,7 @@ pub fn options(question: &Question) -> Vec<String> {
 }
 
 /// The outcome of a key while the agent asks.
-pub(crate) fn asked_key(question: &Question, selected: &mut usize, key: Key) -> KeyOutcome<QuestionAnswer> {
+pub(crate) fn dialog_key(question: &Question, selected: &mut usize, key: Key) -> KeyOutcome<QuestionAnswer> {
     let options = options(question);
     if key.code == KeyCode::Enter {
         return KeyOutcome::Done(match question {
@@ -385,7 +387,7 @@ pub(crate) fn asked_key(question: &Question, selected: &mut usize, key: Key) -> 
     // A letter selects the option that starts with it.
     let begins = |option: &String| {
         let first = option.chars().next().map(|c| c.to_lowercase().to_string());
-        first.is_some() && first == key.typed().map(|c| c.to_lowercase().to_string())
+        first.is_some() && first == key.typed_char().map(|c| c.to_lowercase().to_string())
     };
     if let Some(at) = options.iter().position(begins) {
         *selected = at;

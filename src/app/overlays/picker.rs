@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::list::below_parents;
-use super::list_keys::{ListFilter, ListKey, moved};
+use super::list_keys::{ListFilter, ListKey, step_clamped};
 use crate::fuzzy;
 use crate::fuzzy::FuzzyMatch;
 use crate::key::{Key, KeyCode, Mods};
@@ -134,7 +134,7 @@ impl Picker {
             empty,
             // These are opened to search.
             query: match kind {
-                PickerKind::Palette | PickerKind::Prompts => ListFilter::typed(""),
+                PickerKind::Palette | PickerKind::Prompts => ListFilter::with_text(""),
                 _ => ListFilter::default(),
             },
             rows: Vec::new(),
@@ -153,7 +153,7 @@ impl Picker {
     /// Starts with this query.
     pub(crate) fn with_query(mut self, query: &str) -> Self {
         if !query.is_empty() {
-            self.query = ListFilter::typed(query);
+            self.query = ListFilter::with_text(query);
         }
         self
     }
@@ -174,7 +174,7 @@ impl Picker {
     }
 
     /// The matching rows, best first, with their marks.
-    pub fn shown(&self) -> impl Iterator<Item = (&PickerRow, &[usize])> + '_ {
+    pub fn visible_rows(&self) -> impl Iterator<Item = (&PickerRow, &[usize])> + '_ {
         self.shown.iter().filter_map(|found| Some((self.rows.get(found.index)?, found.marks.as_slice())))
     }
 
@@ -185,7 +185,7 @@ impl Picker {
     }
 
     /// Whether there are hidden rows, and whether they are shown.
-    pub fn hidden(&self) -> Option<bool> {
+    pub fn hidden_rows_shown(&self) -> Option<bool> {
         self.rows.iter().any(|row| row.hidden).then_some(self.shows_hidden)
     }
 
@@ -195,7 +195,7 @@ impl Picker {
     }
 
     /// Index of the selected row among the displayed ones.
-    pub fn selected(&self) -> usize {
+    pub fn selected_index(&self) -> usize {
         self.selected
     }
 
@@ -328,7 +328,7 @@ impl Picker {
                 }
                 self.renaming = self.selected_key().map(|_| LineEdit::default());
             }
-            (KeyCode::Char('o'), Mods::CTRL) if self.hidden().is_some() => {
+            (KeyCode::Char('o'), Mods::CTRL) if self.hidden_rows_shown().is_some() => {
                 self.shows_hidden = !self.shows_hidden;
                 let keep = self.selected_key().map(str::to_owned);
                 self.filter();
@@ -337,7 +337,7 @@ impl Picker {
             _ => match self.query.list_key(key, page) {
                 Some(ListKey::Close) => return KeyOutcome::Closed,
                 Some(ListKey::Move(by)) => {
-                    self.selected = moved(self.selected, by, self.shown.len());
+                    self.selected = step_clamped(self.selected, by, self.shown.len());
                     self.browsing = true;
                 }
                 Some(ListKey::Row(row)) => {

@@ -110,7 +110,7 @@ impl PlanView {
     /// marked.
     pub fn new(id: &str, text: &str, work_mode: WorkMode, now: Millis) -> Self {
         let marked = work_mode.answer();
-        PlanView { id: Some(id.to_owned()), selected: marked, marked, ..PlanView::shown(text, now) }
+        PlanView { id: Some(id.to_owned()), selected: marked, marked, ..PlanView::accepted(text, now) }
     }
 
     /// Replaces the plan with the user's text.
@@ -121,7 +121,7 @@ impl PlanView {
     }
 
     /// The accepted plan.
-    pub fn shown(text: &str, now: Millis) -> Self {
+    pub fn accepted(text: &str, now: Millis) -> Self {
         PlanView { text: text.to_owned(), quiet: Quiet::new(now), ..PlanView::default() }
     }
 
@@ -160,17 +160,17 @@ impl PlanView {
                 }
                 Some(ListKey::Row(_) | ListKey::Filter) | None => return KeyOutcome::Ignored,
             },
-            (KeyCode::Enter, _) => return self.chosen(),
+            (KeyCode::Enter, _) => return self.confirm_selection(),
             _ if let Some(row) = key.row().filter(|row| *row < ANSWERS.len()) => {
                 self.selected = row;
-                return self.chosen();
+                return self.confirm_selection();
             }
             _ => return answer_key(key, &mut self.selected, ANSWERS.len()),
         }
         KeyOutcome::Handled
     }
 
-    fn chosen(&mut self) -> KeyOutcome<PlanChoice> {
+    fn confirm_selection(&mut self) -> KeyOutcome<PlanChoice> {
         match ANSWERS.get(self.selected).map(|(answer, _)| *answer) {
             Some(PlanAnswer::Accept(mode)) => KeyOutcome::Done(PlanChoice::Accept(mode)),
             Some(PlanAnswer::Edit) => KeyOutcome::Done(PlanChoice::Edit),

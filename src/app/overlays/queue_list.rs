@@ -3,7 +3,7 @@
 //! The messages themselves are in the [`Status`], which follows the agent; the list only knows which
 //! one is selected, and stays on it when the agent takes others.
 
-use super::list_keys::{ListKey, list_key, moved};
+use super::list_keys::{ListKey, list_key, step_clamped};
 use crate::key::{Key, KeyCode, Mods};
 use crate::outcome::KeyOutcome;
 use crate::status::{QueuedText, Status};
@@ -99,7 +99,7 @@ impl QueueView {
     }
 
     fn step(&mut self, status: &Status, by: isize) {
-        self.select(status, moved(self.place(status), by, status.queued()));
+        self.select(status, step_clamped(self.place(status), by, status.queued_count()));
     }
 
     fn select(&mut self, status: &Status, place: usize) {

@@ -180,7 +180,7 @@ impl RulesView {
         match &mut self.stage {
             RuleStage::Choosing => {
                 self.query.paste(text);
-                self.filtered();
+                self.select_first_match();
             }
             RuleStage::Writing(form) => form.line.paste(text),
             RuleStage::Removing => {}
@@ -208,14 +208,14 @@ impl RulesView {
             (KeyCode::Enter | KeyCode::Delete, _) if self.is_busy() => return KeyOutcome::Handled,
             (KeyCode::Enter, _) => return self.open(),
             (KeyCode::Delete, _) => self.ask_to_remove(),
-            _ if self.query.key(key) => self.filtered(),
+            _ if self.query.key(key) => self.select_first_match(),
             _ => return KeyOutcome::Ignored,
         }
         KeyOutcome::Done(RuleChoice::Look)
     }
 
     /// Selects the first matching rule after a filter change.
-    fn filtered(&mut self) {
+    fn select_first_match(&mut self) {
         self.selected = usize::from(!self.query().is_empty() && self.rows().len() > 1);
     }
 
@@ -304,7 +304,7 @@ impl RulesView {
     }
 
     /// The rule to look up, and the list that it is in or will be in.
-    pub(crate) fn sought(&self) -> Option<(String, Verdict)> {
+    pub(crate) fn rule_to_look_up(&self) -> Option<(String, Verdict)> {
         match &self.stage {
             RuleStage::Writing(form) => Some((form.line.text().trim().to_owned(), form.list)),
             RuleStage::Choosing | RuleStage::Removing => {

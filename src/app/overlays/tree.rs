@@ -8,7 +8,7 @@ mod layout;
 
 use std::collections::BTreeSet;
 
-use super::list_keys::{ListFilter, ListKey, answer_key, moved};
+use super::list_keys::{ListFilter, ListKey, answer_key, step_clamped};
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::outcome::KeyOutcome;
@@ -114,7 +114,7 @@ impl TreeView {
     }
 
     /// The laid out rows.
-    pub fn shown(&self) -> &[TreeRow] {
+    pub fn visible_rows(&self) -> &[TreeRow] {
         &self.shown
     }
 
@@ -129,7 +129,7 @@ impl TreeView {
     }
 
     /// Index of the selected row among the displayed ones.
-    pub fn selected(&self) -> usize {
+    pub fn selected_index(&self) -> usize {
         self.selected
     }
 
@@ -279,7 +279,7 @@ impl TreeView {
     }
 
     fn step_by(&mut self, by: isize) {
-        self.selected = moved(self.selected, by, self.shown.len());
+        self.selected = step_clamped(self.selected, by, self.shown.len());
     }
 
     /// Hides the rows below the selected one; without any, goes to the row above it.

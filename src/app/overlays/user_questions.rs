@@ -1,6 +1,6 @@
 //! Questions of the model: choices, several choices, text; one after another.
 
-use super::list_keys::{ListKey, move_key, moved};
+use super::list_keys::{ListKey, move_key, step_clamped};
 use super::quiet::Quiet;
 use crate::approval::QUIET;
 use crate::key::{Key, KeyCode, Mods};
@@ -93,7 +93,7 @@ impl QuestionView {
         self.is_answered
     }
 
-    fn given(&self) -> UserAnswer {
+    fn to_answer(&self) -> UserAnswer {
         let marked = self.marked.iter().enumerate().filter(|(_, mark)| **mark);
         let choices: Vec<usize> = marked.map(|(index, _)| index).collect();
         // A single answer is a choice or a text, whichever was given last.
@@ -122,12 +122,12 @@ impl QuestionsView {
     }
 
     /// The displayed question.
-    pub fn shown(&self) -> Option<&QuestionView> {
+    pub fn current_question(&self) -> Option<&QuestionView> {
         self.questions.get(self.at)
     }
 
     /// The typed text, to be kept when nothing is answered.
-    pub(crate) fn typed(&self) -> String {
+    pub(crate) fn typed_text(&self) -> String {
         let texts = self.questions.iter().map(|question| question.text.text());
         texts.filter(|text| !text.trim().is_empty()).collect::<Vec<_>>().join("\n")
     }
@@ -168,12 +168,12 @@ impl QuestionsView {
                 }
             }
             (KeyCode::Char(' '), Mods::NONE) if !shown.is_at_text() => shown.mark(shown.selected),
-            _ if key.typed().is_some() => {
+            _ if key.typed_char().is_some() => {
                 shown.selected = rows - 1;
                 shown.text.key(key);
             }
             _ => match move_key(key, rows) {
-                Some(ListKey::Move(by)) => shown.selected = moved(shown.selected, by, rows),
+                Some(ListKey::Move(by)) => shown.selected = step_clamped(shown.selected, by, rows),
                 Some(ListKey::Close | ListKey::Row(_) | ListKey::Filter) | None => {
                     return KeyOutcome::Ignored;
                 }
@@ -186,7 +186,7 @@ impl QuestionsView {
     /// word follows it soon.
     pub(crate) fn begin_text(&mut self, key: Key, now: Millis) {
         let soon = |(digit, at): (Key, Option<Millis>)| at.filter(|at| now - at < QUIET).map(|_| digit);
-        let is_word = key.typed().is_some_and(|c| !c.is_ascii_digit());
+        let is_word = key.typed_char().is_some_and(|c| !c.is_ascii_digit());
         let digit = self.digit.take().and_then(soon).filter(|_| is_word);
         if let (Some(digit), Some(shown)) = (digit, self.questions.get_mut(self.at)) {
             shown.mark(shown.selected);
@@ -205,13 +205,14 @@ impl QuestionsView {
 
     /// Whether a digit and the letter after it were to select the text and to begin it.
     pub(crate) fn begins_text(&self, digit: Key, letter: Key) -> bool {
-        let is_text_row = self.shown().is_some_and(|shown| digit.row() == Some(shown.marked.len()));
-        is_text_row && letter.typed().is_some_and(|c| c.is_alphabetic() || c == '/')
+        let is_text_row =
+            self.current_question().is_some_and(|shown| digit.row() == Some(shown.marked.len()));
+        is_text_row && letter.typed_char().is_some_and(|c| c.is_alphabetic() || c == '/')
     }
 
     /// Whether a digit chooses: an answer in the user's own words may begin with it, so it waits for what follows.
     pub(crate) fn holds_digits(&self) -> bool {
-        self.shown().is_some_and(|shown| !shown.asked.multiple && !shown.is_at_text())
+        self.current_question().is_some_and(|shown| !shown.asked.multiple && !shown.is_at_text())
     }
 
     /// Records the time if an answer has just brought the next question, or a digit has marked a choice.
@@ -226,13 +227,13 @@ impl QuestionsView {
 
     /// Whether an Enter was meant for the question before: nothing was typed for this one yet.
     pub(crate) fn is_for_last(&self, now: Millis) -> bool {
-        let is_typed = self.shown().is_some_and(|shown| shown.is_at_text() && shown.has_text());
+        let is_typed = self.current_question().is_some_and(|shown| shown.is_at_text() && shown.has_text());
         !is_typed && self.next_at.is_some_and(|at| now - at < QUIET)
     }
 
     /// Shows the next or the previous question.
     fn turn(&mut self, by: isize) {
-        self.at = moved(self.at, by, self.questions.len());
+        self.at = step_clamped(self.at, by, self.questions.len());
         self.scroll = 0;
     }
 
@@ -252,7 +253,7 @@ impl QuestionsView {
                 KeyOutcome::Handled
             }
             None => {
-                let answers = self.questions.iter().map(QuestionView::given).collect();
+                let answers = self.questions.iter().map(QuestionView::to_answer).collect();
                 KeyOutcome::Done(QuestionAnswer::Answers(answers))
             }
         }
@@ -335,6 +336,6 @@ mod tests {
         let mut view = view(&[(&["a"], false), (&[], false)]);
         view.paste("two\n  lines\n");
         assert_eq!(press(&mut view, &["tab", "m", "ctrl+j", "n", "esc"]), Some(QuestionAnswer::Declined));
-        assert_eq!(view.typed(), "two\n  lines\nm\nn");
+        assert_eq!(view.typed_text(), "two\n  lines\nm\nn");
     }
 }

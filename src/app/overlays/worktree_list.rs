@@ -42,7 +42,7 @@ impl WorktreesView {
         let is_free = self.list.change.is_none();
         let Some(row) = self.list.row().filter(|_| is_free) else { return self.list.key(key, page) };
         let name = row.name.clone();
-        let is_typed = self.list.typed().is_some();
+        let is_typed = self.list.typed_filter().is_some();
         let end = match (key.code, key.mods) {
             (KeyCode::Enter, _) if row.is_removed => WorktreeEnd::Restore,
             (KeyCode::Enter, _) => return KeyOutcome::Done(WorktreeChoice::Open { name }),

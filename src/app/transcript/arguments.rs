@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::printable::{self, Printable, asked_line, spell_hidden};
+use crate::printable::{self, Printable, decision_line, spell_hidden};
 
 /// Names of the argument that is a command.
 const COMMAND: [&str; 2] = ["command", "cmd"];
@@ -81,7 +81,7 @@ fn add_all(name: &str, value: &Value, texts: &mut Vec<ArgumentText>) {
         }),
         value => {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            texts.push(ArgumentText { name: asked_line(name), text: printable::asked(&text) });
+            texts.push(ArgumentText { name: decision_line(name), text: printable::decision_text(&text) });
         }
     }
 }
@@ -137,7 +137,7 @@ impl ArgumentReader {
                     '\\' => self.escape = Escape::Begun,
                     c => self.character(c, into),
                 },
-                (_, Escape::Begun) => self.escaped(c, into),
+                (_, Escape::Begun) => self.escape_char(c, into),
                 (_, Escape::Unicode(digits, code)) => self.digit(c, digits, code, into),
             }
         }
@@ -179,7 +179,7 @@ impl ArgumentReader {
         self.place = Place::Outside;
     }
 
-    fn escaped(&mut self, c: char, into: &mut CallArguments) {
+    fn escape_char(&mut self, c: char, into: &mut CallArguments) {
         self.escape = Escape::None;
         match c {
             'u' => self.escape = Escape::Unicode(0, 0),

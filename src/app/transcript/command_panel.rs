@@ -53,7 +53,7 @@ impl CommandPanel {
     }
 
     /// A command of an earlier run.
-    pub fn finished(message: &BashExecution) -> Self {
+    pub fn from_execution(message: &BashExecution) -> Self {
         let mut panel = CommandPanel::new(&message.command, message.exclude_from_context, message.timestamp);
         panel.finish(PanelOutput::None, message);
         panel
@@ -68,7 +68,7 @@ impl CommandPanel {
             None => CommandEnd::Killed,
         });
         self.full_output = message.full_output_path.as_deref().map(Printable::line);
-        self.blocked = message.blocked.as_ref().map(|it| super::panel::blocked(it, it.is_certain()));
+        self.blocked = message.blocked.as_ref().map(|it| super::panel::sandbox_refusal(it, it.is_certain()));
         self.output = seen;
         if self.output == PanelOutput::None && !message.output.is_empty() {
             let lines = ansi::lines(&message.output).into();

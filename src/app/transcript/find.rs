@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::find_text::place_texts;
 use super::window::Segment;
 use super::{FoldState, Transcript, TranscriptEntry};
-use crate::geometry::{EntryId, Laid, ScrollPosition};
+use crate::geometry::{EntryId, FrameLayout, ScrollPosition};
 use crate::line_edit::LineEdit;
 use tau_protocol::needle::Needle;
 use tau_protocol::query::PageFrom;
@@ -106,7 +106,7 @@ impl Find {
 
 impl Transcript {
     /// Starts a search, or reopens the query of the current one.
-    pub(crate) fn open_find(&mut self, laid: &Laid) {
+    pub(crate) fn open_find(&mut self, laid: &FrameLayout) {
         if let Some(find) = &mut self.find {
             find.typing = true;
             return;

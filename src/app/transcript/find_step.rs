@@ -50,11 +50,11 @@ impl Transcript {
         let unloaded = match step {
             FindStep::Older => {
                 let from = from.as_ref().map_or(Segment::Sent, segment);
-                self.unloaded_above(from, found.map_or(Segment::Head, segment))
+                self.page_above(from, found.map_or(Segment::Head, segment))
             }
             FindStep::Newer => {
                 let from = from.as_ref().map_or(Segment::Head, segment);
-                self.unloaded_below(from, found.map_or(Segment::Sent, segment))
+                self.page_below(from, found.map_or(Segment::Sent, segment))
             }
         };
         match (unloaded, found) {
@@ -65,7 +65,7 @@ impl Transcript {
     }
 
     /// The unloaded messages on the way up from one segment to another.
-    fn unloaded_above(&self, from: Segment, to: Segment) -> Option<PageFrom> {
+    fn page_above(&self, from: Segment, to: Segment) -> Option<PageFrom> {
         if self.has_gap() && from == Segment::Sent && to < Segment::Sent {
             return Some(PageFrom::default());
         }
@@ -74,7 +74,7 @@ impl Transcript {
     }
 
     /// The unloaded messages on the way down from one segment to another.
-    fn unloaded_below(&self, from: Segment, to: Segment) -> Option<PageFrom> {
+    fn page_below(&self, from: Segment, to: Segment) -> Option<PageFrom> {
         if !self.window.has_first() && from == Segment::Head && to > Segment::Head {
             return Some(PageFrom::After { position: 0 });
         }
@@ -101,7 +101,7 @@ impl Transcript {
     }
 
     /// The page that a search waits for.
-    pub(super) fn sought_page(&self) -> Option<(PageFrom, PageGoal)> {
+    pub(super) fn page_for_search(&self) -> Option<(PageFrom, PageGoal)> {
         let find = self.find.as_ref()?;
         Some((find.seeking?.from, PageGoal::Text { text: find.query().to_owned() }))
     }
@@ -143,7 +143,7 @@ impl Transcript {
     }
 
     /// Handles an unloaded range without a match, seen from the start of its search.
-    pub(super) fn nothing_sought_found(&mut self) {
+    pub(super) fn on_find_miss(&mut self) {
         let Some(seeking) = self.find.as_mut().and_then(|find| find.seeking.take()) else { return };
         let places = self.find.as_ref().map(|find| find.places()).unwrap_or_default();
         let is_in = |segment| move |place: &&Occurrence| Segment::of(place.entry) == segment;

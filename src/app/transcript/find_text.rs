@@ -49,7 +49,7 @@ pub(super) fn place_texts(body: &EntryBody) -> Vec<PlaceText<'_>> {
 }
 
 fn blocks_texts(blocks: &MarkdownBlocks, first: u32, shown: usize) -> Vec<PlaceText<'_>> {
-    let closed = blocks.closed().iter().map(|block| match block {
+    let closed = blocks.closed_blocks().iter().map(|block| match block {
         MarkdownBlock::Markdown(text) => (Cow::Borrowed(&**text), true),
         MarkdownBlock::Code { text, .. } => (Cow::Borrowed(&**text), false),
     });

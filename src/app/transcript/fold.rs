@@ -15,7 +15,7 @@ use crate::blocks::MarkdownBlocks;
 use crate::geometry::{Anchor, EntryId, ScrollPosition};
 use crate::msg::Millis;
 use crate::picture::MessagePicture;
-use crate::printable::{Printable, asked_line};
+use crate::printable::{Printable, decision_line};
 use tau_protocol::approval::{ApprovalOutcome, ApprovalRequest};
 use tau_protocol::event::{
     AgentEvent, CompactionReason, Delta, NOTHING_TO_COMPACT, NoticeLevel, RunEvent, SessionEvent,
@@ -62,7 +62,7 @@ impl Transcript {
                 self.notice(*level, text, hint.as_deref());
             }
             // Until a model is connected, the head says how to connect one.
-            AgentEvent::Settings(SettingsEvent::ModelChanged { .. }) => self.head_changed(),
+            AgentEvent::Settings(SettingsEvent::ModelChanged { .. }) => self.refresh_welcome(),
             AgentEvent::Run(RunEvent::CompactionEnd { error_message: Some(error), .. })
                 if error == NOTHING_TO_COMPACT =>
             {
@@ -85,7 +85,7 @@ impl Transcript {
         }
     }
 
-    fn head_changed(&mut self) {
+    fn refresh_welcome(&mut self) {
         let heads = self.entries.iter().filter(|entry| entry.body == EntryBody::Welcome);
         let ids: Vec<EntryId> = heads.map(|entry| entry.id).collect();
         ids.into_iter().for_each(|id| self.edit(id, |_| {}));
@@ -100,17 +100,17 @@ impl Transcript {
             self.push(EntryBody::Welcome);
         }
         self.paging = Paging::default();
-        self.window = self.window.cleared();
+        self.window = self.window.without_pages();
         self.run = OpenRun::default();
         self.first_end = FirstEnd::Open;
         for message in messages {
-            self.stored(message, titles);
+            self.add_stored_message(message, titles);
         }
         self.end_complete_run();
     }
 
     /// Adds a message that was complete before this screen saw it.
-    pub(super) fn stored(&mut self, message: &Arc<Message>, titles: &BTreeMap<String, String>) {
+    pub(super) fn add_stored_message(&mut self, message: &Arc<Message>, titles: &BTreeMap<String, String>) {
         self.end_complete_run();
         match message.as_ref() {
             Message::User(user) => {
@@ -119,16 +119,16 @@ impl Transcript {
                 self.user(message, &user.content);
             }
             Message::Assistant(answer) => {
-                self.replace_failed();
+                self.remove_failed_answer();
                 let first = self.next_entry();
-                self.stored_answer(answer, titles);
-                self.note_failed(answer, first);
+                self.add_stored_answer(answer, titles);
+                self.note_failed_answer(answer, first);
                 self.remember_answer(message, answer);
                 self.run_answers(answer);
             }
             Message::ToolResult(result) => self.result(message, result),
             Message::BashExecution(execution) => {
-                self.push_command(CommandPanel::finished(execution));
+                self.push_command(CommandPanel::from_execution(execution));
             }
             Message::Custom(custom) if custom.display => self.user(message, &custom.content),
             Message::Custom(_) | Message::Application(_) => {}
@@ -154,7 +154,7 @@ impl Transcript {
         self.push(EntryBody::Summary { title, blocks: MarkdownBlocks::of(&summary_text(text)) });
     }
 
-    fn stored_answer(&mut self, answer: &AssistantMessage, titles: &BTreeMap<String, String>) {
+    fn add_stored_answer(&mut self, answer: &AssistantMessage, titles: &BTreeMap<String, String>) {
         for block in &answer.content {
             match block {
                 Block::Text { text, .. } => {
@@ -180,7 +180,7 @@ impl Transcript {
                 Block::Thinking { .. } | Block::Image { .. } | Block::Unknown(_) => {}
             }
         }
-        self.say_how_it_ended(answer);
+        self.show_stop_reason(answer);
     }
 
     fn message_start(&mut self, message: &Arc<Message>, now: Millis) {
@@ -191,7 +191,7 @@ impl Transcript {
                 self.user(message, &user.content);
             }
             Message::Assistant(_) => {
-                let is_printed = !self.replace_failed();
+                let is_printed = !self.remove_failed_answer();
                 self.live = Live { first: self.next_entry(), is_printed, ..Live::default() };
             }
             Message::Custom(custom) if custom.display => self.user(message, &custom.content),
@@ -204,7 +204,7 @@ impl Transcript {
             Message::Assistant(answer) => {
                 let first = self.live.first;
                 self.settle(answer, now);
-                self.note_failed(answer, first);
+                self.note_failed_answer(answer, first);
                 self.remember_answer(message, answer);
                 self.run_answers(answer);
             }
@@ -214,13 +214,13 @@ impl Transcript {
     }
 
     /// Notes a failed answer, whose entries begin with `first`.
-    fn note_failed(&mut self, answer: &AssistantMessage, first: EntryId) {
+    fn note_failed_answer(&mut self, answer: &AssistantMessage, first: EntryId) {
         let has_failed = answer.stop_reason == StopReason::Error;
         self.failed = has_failed.then(|| first..self.next_entry());
     }
 
     /// Another attempt begins: removes the failed answer. False if the terminal has it already.
-    fn replace_failed(&mut self) -> bool {
+    fn remove_failed_answer(&mut self) -> bool {
         let Some(failed) = self.failed.take() else { return true };
         if self.printed.is_some_and(|printed| printed.entry >= failed.start) {
             return false;
@@ -278,7 +278,7 @@ impl Transcript {
                     panel.state = CallState::Waiting;
                     panel.arguments = CallArguments::of(&tool_call.arguments);
                     if panel.title.is_empty() {
-                        panel.title = asked_line(&title);
+                        panel.title = decision_line(&title);
                     }
                 });
             }
@@ -333,8 +333,8 @@ impl Transcript {
             // If nothing came after a failed answer, this one has its text.
             let is_failed = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
             return match self.live.is_printed && is_failed {
-                true => self.say_how_it_ended(answer),
-                false => self.stored_answer(answer, &BTreeMap::new()),
+                true => self.show_stop_reason(answer),
+                false => self.add_stored_answer(answer, &BTreeMap::new()),
             };
         }
         let indices: Vec<usize> = self.live.blocks.keys().copied().collect();
@@ -342,7 +342,7 @@ impl Transcript {
             self.close(index, now);
         }
         self.repair(answer);
-        self.say_how_it_ended(answer);
+        self.show_stop_reason(answer);
     }
 
     fn repair(&mut self, answer: &AssistantMessage) {
@@ -359,7 +359,7 @@ impl Transcript {
         }
     }
 
-    fn say_how_it_ended(&mut self, answer: &AssistantMessage) {
+    fn show_stop_reason(&mut self, answer: &AssistantMessage) {
         let error = answer.error_message.as_deref();
         match answer.stop_reason {
             StopReason::Error => {
@@ -394,13 +394,13 @@ impl Transcript {
             panel.state = CallState::Running;
             panel.since = Some(now);
             if panel.title.is_empty() {
-                panel.title = asked_line(&title);
+                panel.title = decision_line(&title);
             }
         });
     }
 
     /// Marks a call as awaiting the user's decision.
-    pub(crate) fn call_asked(&mut self, request: &ApprovalRequest) {
+    pub(crate) fn on_approval_request(&mut self, request: &ApprovalRequest) {
         let id = &request.tool_call_id;
         if !self.calls.contains_key(id) {
             self.new_call(id, &request.tool_name);
@@ -410,14 +410,14 @@ impl Transcript {
                 panel.state = CallState::Asked;
             }
             if panel.title.is_empty() {
-                panel.title = asked_line(&request.title);
+                panel.title = decision_line(&request.title);
             }
         });
     }
 
     /// Records the decision on a call, or that there will be none. For a call that had begun, its time starts
     /// now.
-    pub(crate) fn call_judged(&mut self, id: &str, outcome: ApprovalOutcome, now: Millis) {
+    pub(crate) fn on_approval_outcome(&mut self, id: &str, outcome: ApprovalOutcome, now: Millis) {
         self.on_call(id, |panel| {
             if panel.state != CallState::Asked {
                 return;
@@ -442,12 +442,12 @@ impl Transcript {
     }
 
     fn title(&mut self, id: &str, title: &str) {
-        self.on_call(id, |panel| panel.title = asked_line(title));
+        self.on_call(id, |panel| panel.title = decision_line(title));
     }
 
     /// Fills the panel from a stored result; for a result that was seen live, changes nothing.
     fn result(&mut self, message: &Arc<Message>, result: &ToolResultMessage) {
-        self.run_was_helped(&result.details);
+        self.add_helper_cost(&result.details);
         let output = ToolOutput { content: result.content.clone(), details: result.details.clone() };
         self.on_call(&result.tool_call_id, |panel| {
             if !panel.state.is_over() {

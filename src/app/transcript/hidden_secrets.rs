@@ -40,7 +40,7 @@ impl HiddenSecrets {
     }
 
     /// The lines with their values, if they are shown.
-    pub fn shown(&self) -> &[Printable] {
+    pub fn revealed_lines(&self) -> &[Printable] {
         &self.shown
     }
 
@@ -96,6 +96,6 @@ impl Transcript {
                 false => hidden.show(secrets),
             }
         });
-        self.show_selected();
+        self.show_selected_panel();
     }
 }

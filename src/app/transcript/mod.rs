@@ -27,7 +27,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::blocks::MarkdownBlocks;
-use super::geometry::{Anchor, EntryId, Laid, ScrollPosition, Selection};
+use super::geometry::{Anchor, EntryId, FrameLayout, ScrollPosition, Selection};
 use super::msg::Millis;
 use super::picture::MessagePicture;
 use super::printable::Printable;
@@ -213,12 +213,12 @@ impl Transcript {
     /// mean a new entry.
     pub fn clear(&mut self) {
         let Transcript { next, heads, tools_open, thinking_hidden, .. } = *self;
-        let window = self.window.cleared();
+        let window = self.window.without_pages();
         *self = Transcript { next, heads, window, tools_open, thinking_hidden, ..Transcript::default() };
     }
 
     /// The number of messages, calls and commands since the user scrolled away from the tail.
-    pub fn unseen(&self) -> usize {
+    pub fn unseen_count(&self) -> usize {
         let seen = self.entries.partition_point(|entry| entry.id <= self.seen);
         let came = self.entries.get(seen..).unwrap_or_default();
         let is_message = |entry: &&TranscriptEntry| match entry.body {
@@ -326,7 +326,7 @@ impl Transcript {
     }
 
     /// Applies the layout facts of a frame.
-    pub fn laid(&mut self, laid: &Laid) {
+    pub fn apply_layout(&mut self, laid: &FrameLayout) {
         self.position = laid.position;
         self.pending = 0;
         self.printed = laid.printed;
@@ -360,7 +360,7 @@ impl Transcript {
 
     fn note_for_find(&mut self, id: EntryId) {
         if let Some(find) = &mut self.find {
-            find.entry_changed(id);
+            find.mark_changed(id);
         }
     }
 

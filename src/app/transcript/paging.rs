@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::window::{GAP, Join};
 use super::{ScrollPosition, Transcript};
-use crate::geometry::{Anchor, Laid};
+use crate::geometry::{Anchor, FrameLayout};
 use crate::printable::Printable;
 use tau_protocol::query::{HistoryPage, PageFrom, PageGoal};
 
@@ -59,7 +59,7 @@ impl Transcript {
         }
         self.paging.failed = None;
         if page.messages.is_empty() && goal != PageGoal::Next {
-            return self.nothing_found(&goal);
+            return self.on_page_miss(&goal);
         }
         let join = self.window.join(page);
         if join == Join::Apart && self.is_in_window() && !self.is_wanted(&goal, page) {
@@ -75,7 +75,7 @@ impl Transcript {
     }
 
     /// The page to load after this frame.
-    pub(crate) fn wants_page(&self, laid: &Laid) -> Option<(PageFrom, PageGoal)> {
+    pub(crate) fn wants_page(&self, laid: &FrameLayout) -> Option<(PageFrom, PageGoal)> {
         if self.paging.asked.is_some() || self.paging.failed.is_some() || !self.has_earlier() {
             return None;
         }
@@ -85,11 +85,11 @@ impl Transcript {
             Some(Goal::First) => Some((PageFrom::After { position: 0 }, PageGoal::Next)),
             Some(Goal::Prompt(from)) => Some((from, PageGoal::Prompt)),
         };
-        goal.or_else(|| self.sought_page()).or_else(|| Some((self.near_page(laid)?, PageGoal::Next)))
+        goal.or_else(|| self.page_for_search()).or_else(|| Some((self.near_page(laid)?, PageGoal::Next)))
     }
 
     /// The page next to the screen, when the screen is near the end of the loaded part.
-    fn near_page(&self, laid: &Laid) -> Option<PageFrom> {
+    fn near_page(&self, laid: &FrameLayout) -> Option<PageFrom> {
         if laid.position != self.position {
             // That frame showed another part.
             return None;
@@ -108,7 +108,7 @@ impl Transcript {
     }
 
     /// Notes a requested page.
-    pub(crate) fn page_asked(&mut self, from: PageFrom, goal: PageGoal) {
+    pub(crate) fn note_page_request(&mut self, from: PageFrom, goal: PageGoal) {
         self.paging.asked = Some((from, goal));
     }
 
@@ -156,10 +156,10 @@ impl Transcript {
         }
     }
 
-    fn nothing_found(&mut self, asked: &PageGoal) {
+    fn on_page_miss(&mut self, asked: &PageGoal) {
         match (asked, self.paging.goal) {
-            (PageGoal::Prompt, Some(Goal::Prompt(from))) => self.no_prompt_found(from),
-            (PageGoal::Text { text }, _) if self.is_sought(text) => self.nothing_sought_found(),
+            (PageGoal::Prompt, Some(Goal::Prompt(from))) => self.on_prompt_miss(from),
+            (PageGoal::Text { text }, _) if self.is_sought(text) => self.on_find_miss(),
             _ => {}
         }
     }

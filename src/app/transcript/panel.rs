@@ -14,10 +14,10 @@ use super::hidden_secrets::HiddenSecrets;
 use crate::ansi::{self, AnsiLine};
 use crate::msg::Millis;
 use crate::picture::MessagePicture;
-use crate::printable::{Printable, asked_line, printable_line};
+use crate::printable::{Printable, decision_line, printable_line};
 use crate::token_count;
 use tau_protocol::message::HookNote;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::delegate::report::{HelperReport, HelperState};
 use tau_tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 use tau_tools::plan;
@@ -88,7 +88,7 @@ impl ToolPanel {
     pub fn new(call_id: &str, name: &str) -> Self {
         ToolPanel {
             call_id: call_id.to_owned(),
-            name: asked_line(name),
+            name: decision_line(name),
             state: CallState::Arriving,
             ..ToolPanel::default()
         }
@@ -106,7 +106,7 @@ impl ToolPanel {
         self.show(&result.content, &result.details);
         self.notes = notes(result);
         if let Details::Terminal(terminal) = &result.details {
-            self.blocked = terminal.blocked.as_ref().map(|it| blocked(it, it.is_certain()));
+            self.blocked = terminal.blocked.as_ref().map(|it| sandbox_refusal(it, it.is_certain()));
             self.remarks = remarks(terminal);
         }
         self.duration = duration;
@@ -136,7 +136,7 @@ impl ToolPanel {
 }
 
 /// The sandbox's refusal of a command, and its rule.
-pub(super) fn blocked(denial: &impl Display, is_certain: bool) -> Printable {
+pub(super) fn sandbox_refusal(denial: &impl Display, is_certain: bool) -> Printable {
     let probably = if is_certain { "" } else { "probably " };
     Printable::line(&format!("the sandbox {probably}blocked {denial}"))
 }
@@ -263,7 +263,7 @@ fn helper(report: &HelperReport, content: &[Content]) -> PanelOutput {
     let mut lines = vec![format!("{} · {}", report.name, report.model)];
     let hidden = report.calls.saturating_sub(report.steps.len() as u64);
     if hidden > 0 {
-        lines.push(format!("⋯ {} before these", counted(hidden, "call")));
+        lines.push(format!("⋯ {} before these", pluralize(hidden, "call")));
     }
     lines.extend(report.steps.iter().cloned());
     lines.extend(content.iter().filter_map(text_of).flat_map(str::lines).map(str::to_owned));

@@ -36,10 +36,11 @@ impl Transcript {
                 PanelText::new(&markdown(blocks), "md")
             }
             EntryBody::Tool(_) => match self.selected_calls().as_slice() {
-                [call] => output(&call.output).or_else(|| PanelText::new(&said(call), "txt")),
+                [call] => output(&call.output).or_else(|| PanelText::new(&describe_call(call), "txt")),
                 calls => {
                     let text = |call: &&ToolPanel| {
-                        let text = output(&call.output).map_or_else(|| said(call), |output| output.text);
+                        let text =
+                            output(&call.output).map_or_else(|| describe_call(call), |output| output.text);
                         format!("{} {}\n{text}", call.name, call.title)
                     };
                     PanelText::new(&calls.iter().map(text).collect::<Vec<_>>().join("\n\n"), "txt")
@@ -61,7 +62,7 @@ impl Transcript {
         let text = match &self.selected_entry()?.body {
             EntryBody::Command(command) => command.command.trim().to_owned(),
             EntryBody::Tool(_) => {
-                self.selected_calls().into_iter().map(made_with).collect::<Vec<_>>().join("\n")
+                self.selected_calls().into_iter().map(command_or_path).collect::<Vec<_>>().join("\n")
             }
             EntryBody::Welcome
             | EntryBody::Earlier { .. }
@@ -106,13 +107,13 @@ impl Transcript {
 }
 
 /// The command of a call, else its path, else the text of its head.
-fn made_with(call: &ToolPanel) -> &str {
+fn command_or_path(call: &ToolPanel) -> &str {
     let path = call.arguments.file.as_ref().map(|(path, _)| path.as_str());
     Some(call.arguments.command.trim()).filter(|text| !text.is_empty()).or(path).unwrap_or(&call.title)
 }
 
 /// The description of a call without output.
-fn said(call: &ToolPanel) -> String {
+fn describe_call(call: &ToolPanel) -> String {
     let notes = call.notes.iter().chain(call.remarks.iter());
     let words = call.reason.iter().chain(notes).chain(&call.blocked).chain(&call.outcome);
     words.map(|words| words.as_str()).collect::<Vec<_>>().join("\n")
@@ -120,7 +121,7 @@ fn said(call: &ToolPanel) -> String {
 
 fn output(output: &PanelOutput) -> Option<PanelText> {
     if let PanelOutput::Diff(diff) = output {
-        let text = format!("--- a/{path}\n+++ b/{path}\n{}", diff.unified(), path = diff.path);
+        let text = format!("--- a/{path}\n+++ b/{path}\n{}", diff.to_unified(), path = diff.path);
         return PanelText::new(&text, "diff");
     }
     let mut text = String::new();
@@ -131,7 +132,7 @@ fn output(output: &PanelOutput) -> Option<PanelText> {
 /// The block of code that begins with the part `first`.
 fn code(blocks: &MarkdownBlocks, first: u32) -> Option<PanelText> {
     let open = blocks.open();
-    let mut parts = blocks.closed().iter().chain(&open).skip(first as usize);
+    let mut parts = blocks.closed_blocks().iter().chain(&open).skip(first as usize);
     let Some(MarkdownBlock::Code { lang, text, .. }) = parts.next() else { return None };
     let mut whole = text.to_string();
     for part in parts.take_while(|part| part.continues()) {
@@ -147,7 +148,7 @@ fn code(blocks: &MarkdownBlocks, first: u32) -> Option<PanelText> {
 fn markdown(blocks: &MarkdownBlocks) -> String {
     let open = blocks.open();
     let mut source = String::new();
-    for block in blocks.closed().iter().chain(&open) {
+    for block in blocks.closed_blocks().iter().chain(&open) {
         match block {
             MarkdownBlock::Markdown(text) => {
                 source.push_str(text.trim_end());

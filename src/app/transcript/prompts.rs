@@ -3,7 +3,7 @@
 use super::paging::Goal;
 use super::window::GAP;
 use super::{EntryBody, Transcript};
-use crate::geometry::{Anchor, EntryId, Laid, ScrollPosition};
+use crate::geometry::{Anchor, EntryId, FrameLayout, ScrollPosition};
 use tau_protocol::query::PageFrom;
 
 /// Rows of a part above its text: the gap to the previous part.
@@ -12,11 +12,11 @@ const GAP_ROWS: u32 = 1;
 impl Transcript {
     /// Scrolls to the nearest prompt above the first row of the screen; without one, to the start of the
     /// session.
-    pub(crate) fn show_previous_prompt(&mut self, laid: &Laid) {
+    pub(crate) fn show_previous_prompt(&mut self, laid: &FrameLayout) {
         let Some((top, index)) = self.top_of(laid) else { return };
         // A prompt that is partly scrolled off is its own nearest one.
         let inside = top.part > 0 || top.row > GAP_ROWS;
-        let (from, before) = (self.joined_from(index), index + usize::from(inside));
+        let (from, before) = (self.contiguous_start(index), index + usize::from(inside));
         let mut found = self.entries.get(from..before).unwrap_or_default().iter();
         let found = found.rposition(|entry| is_prompt(&entry.body));
         let unloaded = if from > 0 { Some(PageFrom::default()) } else { self.before_window() };
@@ -28,7 +28,7 @@ impl Transcript {
     }
 
     /// Scrolls to the nearest prompt below the first row of the screen; without one, to the tail.
-    pub(crate) fn show_next_prompt(&mut self, laid: &Laid) {
+    pub(crate) fn show_next_prompt(&mut self, laid: &FrameLayout) {
         let Some((_, index)) = self.top_of(laid) else { return };
         let gap = self.index_of(GAP).filter(|gap| *gap > index);
         let rest = self.entries.get(index + 1..gap.unwrap_or(self.entries.len())).unwrap_or_default();
@@ -56,7 +56,7 @@ impl Transcript {
     }
 
     /// Handles an unloaded range without a prompt, in that direction.
-    pub(super) fn no_prompt_found(&mut self, from: PageFrom) {
+    pub(super) fn on_prompt_miss(&mut self, from: PageFrom) {
         match from {
             PageFrom::Before { .. } => self.scroll(i32::MIN),
             PageFrom::After { .. } => self.show_prompt_from(self.index_of(GAP).unwrap_or(0)),
@@ -87,7 +87,7 @@ impl Transcript {
     }
 
     /// The first row on the screen, and the index of its entry.
-    fn top_of(&self, laid: &Laid) -> Option<(Anchor, usize)> {
+    fn top_of(&self, laid: &FrameLayout) -> Option<(Anchor, usize)> {
         let top = laid.rows.iter().flatten().next()?;
         Some((*top, self.index_of(top.entry)?))
     }

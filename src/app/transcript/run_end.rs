@@ -103,7 +103,7 @@ impl Transcript {
     }
 
     /// Subtracts time that the run has waited for the user.
-    pub(crate) fn run_waited(&mut self, waited: Millis) {
+    pub(crate) fn subtract_run_wait(&mut self, waited: Millis) {
         self.run.since = self.run.since.map(|since| since.saturating_add(waited));
     }
 
@@ -114,7 +114,7 @@ impl Transcript {
     }
 
     /// Counts what a helper has used.
-    pub(super) fn run_was_helped(&mut self, details: &Details) {
+    pub(super) fn add_helper_cost(&mut self, details: &Details) {
         self.run.cost.add(&helper_usage(details).unwrap_or_default());
     }
 

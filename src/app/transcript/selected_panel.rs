@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::{EntryBody, Transcript, TranscriptEntry};
 use crate::blocks::{MarkdownBlock, MarkdownBlocks};
-use crate::geometry::{EntryId, Laid};
+use crate::geometry::{EntryId, FrameLayout};
 
 /// A panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +67,7 @@ impl Transcript {
     }
 
     /// Selects the panel nearest to the end of the screen; false if no panel is loaded.
-    pub(crate) fn select_nearest(&mut self, laid: &Laid) -> bool {
+    pub(crate) fn select_nearest(&mut self, laid: &FrameLayout) -> bool {
         let seen: Vec<_> = laid.rows.iter().flatten().map(|row| (row.entry, row.part)).collect();
         let Some(end) = seen.last().and_then(|(entry, _)| self.index_of(*entry)) else { return false };
         let in_sight = |panel: &PanelId| {
@@ -107,16 +107,16 @@ impl Transcript {
     }
 
     /// Folds or unfolds the selected panel.
-    pub(crate) fn fold_selected(&mut self) {
+    pub(crate) fn fold_selected_panel(&mut self) {
         let Some(id) = self.selected_entry().filter(|entry| entry.body.folds()).map(|entry| entry.id) else {
             return;
         };
         self.toggle(id);
-        self.show_selected();
+        self.show_selected_panel();
     }
 
     /// Brings the selected panel onto the screen, if there is one.
-    pub(crate) fn show_selected(&mut self) {
+    pub(crate) fn show_selected_panel(&mut self) {
         if let Some(panel) = &mut self.panel {
             panel.to_show = true;
         }
@@ -129,17 +129,19 @@ impl Transcript {
 
     /// The panels of the entry at an index and of those above it, the last one first.
     fn panels_up(&self, index: usize) -> impl Iterator<Item = PanelId> {
-        let above = self.entries.get(self.joined_from(index)..=index).unwrap_or_default();
+        let above = self.entries.get(self.contiguous_start(index)..=index).unwrap_or_default();
         above.iter().rev().flat_map(|entry| self.panels_of(entry).into_iter().rev())
     }
 
     fn panels_of(&self, entry: &TranscriptEntry) -> Vec<PanelId> {
         let whole = PanelId { entry: entry.id, code: None };
         match &entry.body {
-            EntryBody::Answer(blocks) if blocks.closed().is_empty() && !blocks.has_open() => Vec::new(),
+            EntryBody::Answer(blocks) if blocks.closed_blocks().is_empty() && !blocks.has_open() => {
+                Vec::new()
+            }
             EntryBody::Answer(blocks) => {
                 let open = blocks.open();
-                let all = blocks.closed().iter().chain(&open).zip(0..);
+                let all = blocks.closed_blocks().iter().chain(&open).zip(0..);
                 let begins = |block: &MarkdownBlock| matches!(block, MarkdownBlock::Code { part, .. } if part.starts());
                 let code = all.filter(|(block, _)| begins(block));
                 let code = code.map(|(_, part)| PanelId { code: Some(part), ..whole });
@@ -153,7 +155,7 @@ impl Transcript {
 
 /// The part after the block of code that begins with `first`.
 fn code_end(blocks: &MarkdownBlocks, first: u32) -> u32 {
-    let rest = blocks.closed().get(first as usize + 1..).unwrap_or_default();
+    let rest = blocks.closed_blocks().get(first as usize + 1..).unwrap_or_default();
     let more = rest.iter().take_while(|block| block.continues()).count();
     let open = more == rest.len() && blocks.has_open() && blocks.open_continues();
     first.saturating_add(1 + more as u32 + u32::from(open))

@@ -83,7 +83,7 @@ pub(super) enum Join {
 
 impl Window {
     /// The window without pages, for another session.
-    pub(super) fn cleared(&self) -> Self {
+    pub(super) fn without_pages(&self) -> Self {
         Window { count: self.count, ..Window::default() }
     }
 
@@ -107,10 +107,10 @@ impl Window {
 
     /// Whether the first message of the session is loaded.
     pub(super) fn has_first(&self) -> bool {
-        self.left().is_none()
+        self.earlier_count().is_none()
     }
 
-    fn left(&self) -> Option<u64> {
+    fn earlier_count(&self) -> Option<u64> {
         self.pages.front().map_or(self.available, |page| page.left)
     }
 
@@ -132,13 +132,13 @@ impl Transcript {
     }
 
     /// The approximate number of unloaded messages before that entry.
-    pub fn unloaded_before(&self, index: usize) -> u64 {
+    pub fn unloaded_count_before(&self, index: usize) -> u64 {
         let gap = self.index_of(GAP).is_some_and(|gap| index > gap);
-        self.window.left().unwrap_or(0) + self.window.gap().filter(|_| gap).unwrap_or(0)
+        self.window.earlier_count().unwrap_or(0) + self.window.gap().filter(|_| gap).unwrap_or(0)
     }
 
     /// The first of the entries that are loaded without a gap up to the given one.
-    pub fn joined_from(&self, index: usize) -> usize {
+    pub fn contiguous_start(&self, index: usize) -> usize {
         self.index_of(GAP).filter(|gap| *gap < index).map_or(0, |gap| gap + 1)
     }
 
@@ -201,7 +201,7 @@ impl Transcript {
     pub(super) fn add_page(&mut self, page: &HistoryPage, join: Join) -> Range<usize> {
         let mut folded = Transcript::default();
         for message in &page.messages {
-            folded.stored(message, &page.titles);
+            folded.add_stored_message(message, &page.titles);
         }
         folded.mark_first_end();
         if join == Join::Apart {
@@ -273,8 +273,8 @@ impl Transcript {
 
     /// Moves the rows for unloaded messages to the gaps.
     pub(super) fn mark_rows(&mut self) {
-        match (self.window.left(), self.window.above) {
-            (Some(left), Some(row)) => self.say_left(row, left),
+        match (self.window.earlier_count(), self.window.above) {
+            (Some(left), Some(row)) => self.update_earlier_row(row, left),
             (Some(left), None) => {
                 let (at, row) = (self.heads_end(), self.next_head());
                 self.window.above = Some(row);
@@ -288,7 +288,7 @@ impl Transcript {
         }
         let place = self.entries.binary_search_by_key(&GAP, |entry| entry.id);
         match (self.window.gap(), place) {
-            (Some(left), Ok(_)) => self.say_left(GAP, left),
+            (Some(left), Ok(_)) => self.update_earlier_row(GAP, left),
             (Some(left), Err(at)) => self.insert_row(at, GAP, left),
             (None, Ok(_)) => self.remove(GAP),
             (None, Err(_)) => {}
@@ -305,7 +305,7 @@ impl Transcript {
         self.entries.insert(at, entry);
     }
 
-    fn say_left(&mut self, row: EntryId, left: u64) {
+    fn update_earlier_row(&mut self, row: EntryId, left: u64) {
         let body = EntryBody::Earlier { left, failed: self.paging.failed.clone() };
         let known = self.index_of(row).and_then(|row| self.entries.get(row)).map(|entry| &entry.body);
         if known != Some(&body) {

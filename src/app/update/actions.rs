@@ -63,7 +63,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::SelectPanel => panels::select(model),
         Action::PanelUp => model.transcript.select_above(),
         Action::PanelDown => model.transcript.select_below(),
-        Action::PanelFold => model.transcript.fold_selected(),
+        Action::PanelFold => model.transcript.fold_selected_panel(),
         Action::PanelCopy => panels::copy(model, effects),
         Action::PanelCopyCommand => panels::copy_command(model, effects),
         Action::PanelOpen => panels::open(model, effects),

@@ -38,42 +38,42 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
     model.transcript.fold(event, model.now);
     model.jobs.fold(event, &mut model.transcript, model.now);
     model.status.fold(event, model.now);
-    model.transcript.find_in_changed();
+    model.transcript.find_in_changed_entries();
     match event {
         AgentEvent::Run(RunEvent::AgentSettled { .. }) => {
             approval::forget(model);
-            plan::run_ended(model);
-            settled(model, effects);
-            notify::finished(model, since, effects);
+            plan::on_run_end(model);
+            on_settled(model, effects);
+            notify::on_run_end(model, since, effects);
         }
         // The transcript, the jobs and the status have folded them.
         AgentEvent::Run(_) | AgentEvent::Turn(_) => {}
         AgentEvent::Queue(event) => match event {
             QueueEvent::QueueReturned { texts, images } => {
                 queue::give_back(model, texts, images);
-                undo::text_returned(model);
+                undo::note_returned_text(model);
             }
             QueueEvent::QueueUpdate { .. } => queue::follow(model),
             // A notice has said it.
             QueueEvent::PromptRefused { .. } => {}
-            QueueEvent::QueueChangeFailed { change, .. } => queue::failed(model, change),
+            QueueEvent::QueueChangeFailed { change, .. } => queue::on_change_failure(model, change),
         },
         AgentEvent::Session(event) => of_session(model, event, effects),
         AgentEvent::Settings(event) => of_settings(model, event, mode, effects),
         AgentEvent::Shell(ShellEvent::BashEnd { message, .. }) => {
             if message.blocked.is_some() {
-                panels::offer_unconfined(model);
+                panels::offer_unconfined_run(model);
             }
             model.ask(ScreenRequest::Branch {}, effects);
         }
-        AgentEvent::Shell(ShellEvent::JobsChanged { .. }) => job_list::changed(model, effects),
+        AgentEvent::Shell(ShellEvent::JobsChanged { .. }) => job_list::on_change(model, effects),
         AgentEvent::Shell(ShellEvent::BashStart { .. } | ShellEvent::BashExecutionUpdate { .. }) => {}
         AgentEvent::Questions(event) => of_questions(model, event, effects),
         AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => {
-            answered(model, Ticket(*ticket), answer, effects);
+            on_answer(model, Ticket(*ticket), answer, effects);
         }
         AgentEvent::Task(event @ (TaskEvent::SideAnswer { .. } | TaskEvent::SideAnswerEnded { .. })) => {
-            side_question::answered(model, event);
+            side_question::on_answer_event(model, event);
         }
         AgentEvent::Task(TaskEvent::Notice { .. } | TaskEvent::Earlier { .. }) => {}
         AgentEvent::Task(TaskEvent::OtherWaits { title, .. }) => {
@@ -91,10 +91,10 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
 
 fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>) {
     match event {
-        SessionEvent::PlanChanged { plan } => plan::changed(model, plan.as_ref()),
+        SessionEvent::PlanChanged { plan } => plan::on_change(model, plan.as_ref()),
         SessionEvent::SessionOpened { session, .. } => {
             approval::forget(model);
-            plan::changed(model, None);
+            plan::on_change(model, None);
             if let Some(text) = model.arrival.take() {
                 model.transcript.notice(NoticeLevel::Info, &text, None);
             }
@@ -121,7 +121,7 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
             model.transcript.find_in_history();
         }
         SessionEvent::FilesRestored { .. } => {
-            changes::restored(model, effects);
+            changes::on_files_restored(model, effects);
             model.ask(ScreenRequest::Branch {}, effects);
         }
         SessionEvent::GoalChanged { goal } => attempts::note_goal(model, goal.as_ref()),
@@ -155,11 +155,11 @@ fn of_settings(model: &mut Model, event: &SettingsEvent, former: PermissionMode,
             approval::ask_for_mode(model);
             offers::at_start(model);
         }
-        SettingsEvent::PermissionModeChanged { mode } => approval::mode_changed(model, former, *mode),
-        SettingsEvent::RulesChanged => rule_list::changed(model, effects),
-        SettingsEvent::CommandsChanged { commands } => prompt_commands::changed(model, commands, effects),
-        SettingsEvent::ResourcesChanged { .. } => completion::resources_changed(model, effects),
-        SettingsEvent::ExtensionsChanged => extensions::changed(model, effects),
+        SettingsEvent::PermissionModeChanged { mode } => approval::on_mode_change(model, former, *mode),
+        SettingsEvent::RulesChanged => rule_list::on_change(model, effects),
+        SettingsEvent::CommandsChanged { commands } => prompt_commands::on_change(model, commands, effects),
+        SettingsEvent::ResourcesChanged { .. } => completion::on_resources_changed(model, effects),
+        SettingsEvent::ExtensionsChanged => extensions::on_change(model, effects),
         SettingsEvent::ThinkingLevelChanged { .. } => {}
     }
 }
@@ -174,21 +174,21 @@ fn of_questions(model: &mut Model, event: &QuestionEvent, effects: &mut Vec<Effe
         QuestionEvent::AskWithdrawn { id } => {
             questions::withdraw(model, |question| question == id);
         }
-        QuestionEvent::ApprovalRequested { request } => approval::requested(model, request, effects),
-        QuestionEvent::ApprovalEnded { id, outcome } => approval::ended(model, id, *outcome),
+        QuestionEvent::ApprovalRequested { request } => approval::on_request(model, request, effects),
+        QuestionEvent::ApprovalEnded { id, outcome } => approval::on_end(model, id, *outcome),
     }
 }
 
 /// Handles the agent's answer to a query.
-fn answered(
+fn on_answer(
     model: &mut Model,
     ticket: Ticket,
     answer: &Result<QueryAnswer, UserError>,
     effects: &mut Vec<Effect>,
 ) {
-    if approval::answered(model, ticket, answer, effects)
-        || rule_list::answered(model, ticket, answer, effects)
-        || job_list::answered(model, ticket, answer)
+    if approval::on_answer(model, ticket, answer, effects)
+        || rule_list::on_answer(model, ticket, answer, effects)
+        || job_list::on_answer(model, ticket, answer)
     {
         return;
     }
@@ -216,19 +216,19 @@ fn answered(
         ) => {}
         Ok(QueryAnswer::Checkpoints(checkpoints)) => undo::list(model, ticket, checkpoints),
         Ok(QueryAnswer::Changes(changes)) => changes::fill(model, ticket, changes),
-        Ok(QueryAnswer::Commands(found)) => prompt_commands::listed(model, found, effects),
+        Ok(QueryAnswer::Commands(found)) => prompt_commands::on_commands(model, found, effects),
         Ok(QueryAnswer::ArgumentValues(found)) => completion::fill_values(model, ticket, found),
         Ok(QueryAnswer::Extensions(rows)) => {
-            prompt_commands::servers_listed(model, ticket, rows);
+            prompt_commands::on_servers(model, ticket, rows);
             extensions::fill(model, ticket, rows);
         }
-        Ok(QueryAnswer::UndoPlan(plan)) => undo::planned(model, ticket, plan, effects),
-        Err(error) => failed(model, ticket, error),
+        Ok(QueryAnswer::UndoPlan(plan)) => undo::on_plan(model, ticket, plan, effects),
+        Err(error) => on_failure(model, ticket, error),
     }
 }
 
 /// Handles a query that failed: whatever waits for its answer says so.
-fn failed(model: &mut Model, ticket: Ticket, error: &UserError) {
+fn on_failure(model: &mut Model, ticket: Ticket, error: &UserError) {
     if ticket.0 == NO_TICKET {
         if model.transcript.awaits_page() {
             return take_page(
@@ -236,13 +236,13 @@ fn failed(model: &mut Model, ticket: Ticket, error: &UserError) {
                 &HistoryPage { failed: Some(error.to_string()), ..HistoryPage::default() },
             );
         }
-        tree::failed(model);
+        tree::on_failure(model);
         return model.transcript.notice(NoticeLevel::Warning, error, None);
     }
     completion::fill_values(model, ticket, &ArgumentValues::default());
-    prompt_commands::servers_listed(model, ticket, &[]);
-    if !undo::failed(model, ticket, error) && !pickers::failed(model, ticket, error) {
-        session::export_failed(model, ticket, error);
+    prompt_commands::on_servers(model, ticket, &[]);
+    if !undo::on_failure(model, ticket, error) && !pickers::on_failure(model, ticket, error) {
+        session::on_export_failure(model, ticket, error);
     }
 }
 
@@ -252,7 +252,7 @@ fn take_page(model: &mut Model, page: &HistoryPage) {
     model.transcript.take_page(page, &rows);
 }
 
-fn settled(model: &mut Model, effects: &mut Vec<Effect>) {
+fn on_settled(model: &mut Model, effects: &mut Vec<Effect>) {
     questions::withdraw(model, |_| true);
     model.ask(ScreenRequest::Branch {}, effects);
 }

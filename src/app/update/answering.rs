@@ -39,7 +39,7 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> b
             |action: &Action| find::looks_only(*action) && !matches!(action, Action::Find | Action::Help);
         let from = inner.transcript.position;
         action.filter(scrolls).into_iter().for_each(|action| actions::run(inner, action, &mut asked));
-        approval::moved(inner, from);
+        approval::note_scroll(inner, from);
     }
     model.answering = Some(answering);
     board::pass_on(model, asked, effects);

@@ -11,7 +11,7 @@ use crate::msg::Millis;
 use crate::overlays::mode_question::ModeQuestion;
 use crate::overlays::overlay::Overlay;
 use crate::printable::spell_hidden;
-use crate::request::{Applied, EditorSource, EditorUse, ScreenRequest, Ticket};
+use crate::request::{EditorSource, EditorUse, ScreenRequest, SettingsUpdate, Ticket};
 use tau_protocol::approval::{ApprovalAnswer, ApprovalOutcome, ApprovalRequest, PermissionMode};
 use tau_protocol::chosen::ChosenMode;
 use tau_protocol::command::{QuestionCommand, QueueCommand, SettingsCommand};
@@ -23,23 +23,23 @@ use tau_tools::access::Preview;
 use tau_tools::user_error::UserError;
 
 /// Adds a pending call.
-pub(super) fn requested(model: &mut Model, request: &ApprovalRequest, effects: &mut Vec<Effect>) {
+pub(super) fn on_request(model: &mut Model, request: &ApprovalRequest, effects: &mut Vec<Effect>) {
     if model.approvals.is_empty() {
         notify::waits(model, effects);
         model.approvals.came_from = model.transcript.position;
     }
-    model.transcript.call_asked(request);
-    model.approvals.requested(request, model.now);
+    model.transcript.on_approval_request(request);
+    model.approvals.add(request, model.now);
 }
 
 /// Removes a decided call, regardless of who decided.
-pub(super) fn ended(model: &mut Model, id: &str, outcome: ApprovalOutcome) {
+pub(super) fn on_end(model: &mut Model, id: &str, outcome: ApprovalOutcome) {
     let known = model.approvals.pending().iter().find(|approval| approval.request.id == id);
     let Some(call) = known.map(|approval| approval.request.tool_call_id.clone()) else { return };
     let came_from = model.approvals.came_from;
-    let (waited, typed) = model.approvals.ended(id, model.now);
+    let (waited, typed) = model.approvals.remove(id, model.now);
     let now = model.now;
-    model.transcript.call_judged(&call, outcome, now);
+    model.transcript.on_approval_outcome(&call, outcome, now);
     match typed {
         // A message for the model is still the user's text; the Enter meant for it does not send it.
         Some(PromptStage::Reason(line)) => {
@@ -56,8 +56,8 @@ pub(super) fn ended(model: &mut Model, id: &str, outcome: ApprovalOutcome) {
         if came_from == ScrollPosition::Tail {
             model.transcript.position = came_from;
         }
-        model.status.waited(waited, now);
-        model.transcript.run_waited(waited);
+        model.status.subtract_run_wait(waited, now);
+        model.transcript.subtract_run_wait(waited);
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) fn ended(model: &mut Model, id: &str, outcome: ApprovalOutcome) {
 pub(super) fn forget(model: &mut Model) {
     if !model.approvals.is_empty() {
         let ids: Vec<String> = model.approvals.pending().iter().map(|it| it.request.id.clone()).collect();
-        ids.iter().for_each(|id| ended(model, id, ApprovalOutcome::Withdrawn));
+        ids.iter().for_each(|id| on_end(model, id, ApprovalOutcome::Withdrawn));
     }
 }
 
@@ -80,7 +80,7 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> O
     if !model.takes_answer() {
         // An early key is for the draft, and delays the prompt.
         model.approvals.postpone(model.now);
-        if key.typed().is_some() && model.shows_prompt() {
+        if key.typed_char().is_some() && model.shows_prompt() {
             model.misdirected.drafts(model.now);
         }
         return None;
@@ -90,7 +90,7 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> O
         return None;
     }
     model.completion = None;
-    if misdirected::ends_ignored(model, key) {
+    if misdirected::ends_ignored_word(model, key) {
         return Some(None);
     }
     // A key after the leader answers nothing.
@@ -121,7 +121,7 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> O
 }
 
 /// Records that a key moved the transcript while a prompt is open, away from `from`.
-pub(super) fn moved(model: &mut Model, from: ScrollPosition) {
+pub(super) fn note_scroll(model: &mut Model, from: ScrollPosition) {
     if model.transcript.position != from {
         model.approvals.follow = model.transcript.position == ScrollPosition::Tail;
     }
@@ -173,7 +173,7 @@ fn other(model: &mut Model, key: Key, action: Option<Action>) -> Option<Option<A
     ];
     let action = action.filter(|action| find::looks_only(*action) || elsewhere.contains(action));
     let takes_none = |open: &Approval| matches!(open.stage, PromptStage::Choice | PromptStage::Editor(_));
-    let is_for_draft = key.typed().is_some() && model.approvals.open().is_some_and(takes_none);
+    let is_for_draft = key.typed_char().is_some() && model.approvals.open().is_some_and(takes_none);
     if action.is_none() && is_for_draft {
         model.approvals.postpone(model.now);
         model.approvals.is_draft_meant = false;
@@ -181,8 +181,8 @@ fn other(model: &mut Model, key: Key, action: Option<Action>) -> Option<Option<A
         model.remark("typed into your draft; pause to answer");
         return None;
     }
-    if key.typed().is_some() {
-        model.misdirected.ignored(model.now);
+    if key.typed_char().is_some() {
+        model.misdirected.note_ignored_letter(model.now);
     }
     Some(action)
 }
@@ -205,7 +205,7 @@ fn answer_kind(model: &mut Model, allow: bool, effects: &mut Vec<Effect>) {
     let Some(open) = model.approvals.open() else { return };
     let waiting = model.approvals.pending().iter().filter(|other| other.is_like(open));
     let answer = |approval: &Approval| match allow {
-        true => Some(ApprovalAnswer::Allow { hunks: approval.kept_hunks()?, edited: None }),
+        true => Some(ApprovalAnswer::Allow { hunks: approval.hunks_to_apply()?, edited: None }),
         false => Some(ApprovalAnswer::Deny { reason: None, stop: false }),
     };
     let answers: Vec<(String, ApprovalAnswer)> =
@@ -219,9 +219,9 @@ fn send(model: &mut Model, id: &str, answer: ApprovalAnswer, effects: &mut Vec<E
     // A rule may be refused; then the call is still pending.
     let is_final = !matches!(answer, ApprovalAnswer::AllowAlways { .. } | ApprovalAnswer::AllowExact { .. });
     effects.push(QuestionCommand::AnswerApproval { id: id.to_owned(), answer }.into());
-    model.approvals.sent(id);
+    model.approvals.mark_sent(id);
     if is_final {
-        model.approvals.answered(id);
+        model.approvals.mark_answered(id);
     }
 }
 
@@ -234,7 +234,7 @@ fn ask_coverage(model: &mut Model, rule: String, effects: &mut Vec<Effect>) {
     }
     let ticket = model.query(Query::RuleCoverage { rule, list: Verdict::Allow }, effects);
     if let Some(open) = model.approvals.open_mut() {
-        open.coverage_asked(ticket);
+        open.await_coverage(ticket);
     }
 }
 
@@ -268,13 +268,13 @@ fn editor(model: &mut Model, text: String, ending: &str, effects: &mut Vec<Effec
 }
 
 /// Handles the agent's answer to a prompt's query. True when it was one.
-pub(super) fn answered(
+pub(super) fn on_answer(
     model: &mut Model,
     ticket: Ticket,
     answer: &Result<QueryAnswer, UserError>,
     effects: &mut Vec<Effect>,
 ) -> bool {
-    if let Some(approval) = model.approvals.viewed_with(ticket) {
+    if let Some(approval) = model.approvals.by_viewer(ticket) {
         let (id, ending) = (approval.request.id.clone(), ending(approval));
         match answer {
             Ok(QueryAnswer::Text(text)) => show(model, &id, text, &ending, effects),
@@ -306,7 +306,7 @@ pub(super) fn answered(
 }
 
 /// Allows the call with the text from the editor. An unchanged text decides nothing.
-pub(super) fn edited(
+pub(super) fn on_editor_reply(
     model: &mut Model,
     ticket: Ticket,
     answer: Result<Option<String>, UserError>,
@@ -337,7 +337,7 @@ fn view(model: &mut Model, effects: &mut Vec<Effect>) {
             let ticket = model.query(Query::ProposedText { id: id.clone() }, effects);
             return set_viewer(model, &id, ticket);
         }
-        Preview::Change { change } => (format!("{}\n{}", change.path, change.unified()), ".diff"),
+        Preview::Change { change } => (format!("{}\n{}", change.path, change.to_unified()), ".diff"),
         Preview::Arguments { arguments } => {
             (serde_json::to_string_pretty(arguments).unwrap_or_default(), ".json")
         }
@@ -360,11 +360,11 @@ fn set_viewer(model: &mut Model, id: &str, ticket: Ticket) {
 }
 
 /// Records that an editor was closed that may have shown the call.
-pub(super) fn viewed(model: &mut Model, ticket: Ticket, was_shown: bool) {
-    let Some(approval) = model.approvals.viewed_with(ticket) else { return };
+pub(super) fn on_viewer_closed(model: &mut Model, ticket: Ticket, was_shown: bool) {
+    let Some(approval) = model.approvals.by_viewer(ticket) else { return };
     approval.viewer = None;
     if was_shown {
-        approval.viewed();
+        approval.mark_seen();
     }
     // The screen is redrawn after the editor.
     model.approvals.postpone(model.now);
@@ -410,7 +410,7 @@ fn is_partly_chosen(model: &Model) -> bool {
 }
 
 /// Handles `/mode`, with or without the name of a mode.
-pub(super) fn named_mode(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+pub(super) fn set_mode_by_name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     match PermissionMode::from_name(&name.to_lowercase()) {
         Some(mode) => set_mode(model, mode, effects),
         None if name.is_empty() => next_mode(model, effects),
@@ -432,7 +432,7 @@ pub(super) fn set_mode(model: &mut Model, mode: PermissionMode, effects: &mut Ve
 }
 
 /// Records a mode change.
-pub(super) fn mode_changed(model: &mut Model, former: PermissionMode, mode: PermissionMode) {
+pub(super) fn on_mode_change(model: &mut Model, former: PermissionMode, mode: PermissionMode) {
     // Another mode than the ones asked for: they were refused, or somebody else chose.
     let confirmed = model.asked_modes.iter().position(|asked| *asked == mode).map(|at| at + 1);
     model.asked_modes.drain(..confirmed.unwrap_or(model.asked_modes.len()));
@@ -463,7 +463,7 @@ pub(super) fn ask_for_mode(model: &mut Model) {
 }
 
 /// Applies and stores the chosen mode. A sandboxed one applies together with the sandbox.
-pub(super) fn mode_chosen(model: &mut Model, chosen: ChosenMode, effects: &mut Vec<Effect>) {
+pub(super) fn apply_mode_choice(model: &mut Model, chosen: ChosenMode, effects: &mut Vec<Effect>) {
     if chosen.sandbox.is_none() {
         set_mode(model, chosen.mode, effects);
     }
@@ -471,14 +471,14 @@ pub(super) fn mode_chosen(model: &mut Model, chosen: ChosenMode, effects: &mut V
 }
 
 /// Handles the result of storing it.
-pub(super) fn mode_kept(
+pub(super) fn on_mode_stored(
     model: &mut Model,
     chosen: ChosenMode,
-    answer: Result<Applied, UserError>,
+    answer: Result<SettingsUpdate, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     match answer {
-        Ok(applied) => trust::applied(model, applied, effects),
+        Ok(applied) => trust::apply_settings(model, applied, effects),
         Err(error) => {
             let text = format!("the permission mode was not kept: {error}");
             let hint = chosen.sandbox.map(|_| "tau asks before anything changes; /mode chooses another mode");
@@ -488,6 +488,6 @@ pub(super) fn mode_kept(
 }
 
 /// Keeps asking about calls, because no mode was chosen.
-pub(super) fn mode_postponed(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn postpone_mode(model: &mut Model, effects: &mut Vec<Effect>) {
     set_mode(model, PermissionMode::Ask, effects);
 }

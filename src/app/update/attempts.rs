@@ -19,7 +19,7 @@ use tau_protocol::event::NoticeLevel;
 use tau_protocol::goal::Goal;
 use tau_protocol::message::{Cost, Usage};
 use tau_protocol::placeholder;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 
 /// Handles `/attempts`: opens the list, or begins attempts.
@@ -60,7 +60,7 @@ fn begin(model: &mut Model, arguments: &str, effects: &mut Vec<Effect>) -> Resul
         false => (models, None),
     };
     let (mode, spent) = (mirror.mode, model.status.total.cost.total);
-    let text = format!("{} at: {task}", counted(u64::from(count), "attempt"));
+    let text = format!("{} at: {task}", pluralize(u64::from(count), "attempt"));
     let refused = match mode {
         PermissionMode::Auto => "",
         PermissionMode::Ask | PermissionMode::Edits | PermissionMode::Plan => {
@@ -124,7 +124,7 @@ pub(super) fn news(
             if news.ended {
                 let text = format!("the attempts have ended: {}", news.said);
                 model.transcript.notice(NoticeLevel::Info, &text, Some("/attempts compares them"));
-                notify::attempts_ended(model, effects);
+                notify::on_attempts_end(model, effects);
             }
         }
         Err(error) => {
@@ -226,7 +226,7 @@ pub(super) fn changes(model: &mut Model, ticket: Ticket, answer: Result<Vec<Atte
 }
 
 /// Handles the end of taking marked hunks.
-pub(super) fn parts_taken(
+pub(super) fn on_parts_taken(
     model: &mut Model,
     ticket: Ticket,
     answer: Result<String, UserError>,
@@ -253,7 +253,7 @@ fn say(model: &mut Model, answer: &Result<String, UserError>) {
 }
 
 /// Handles the result of an action.
-pub(super) fn done(
+pub(super) fn on_action_result(
     model: &mut Model,
     ticket: Ticket,
     answer: Result<String, UserError>,

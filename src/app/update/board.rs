@@ -68,7 +68,7 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<BoardList, 
 }
 
 /// Carries out the action on a session.
-pub(super) fn chosen(
+pub(super) fn apply_choice(
     model: &mut Model,
     mut view: Box<BoardView>,
     choice: BoardChoice,
@@ -99,7 +99,7 @@ pub(super) fn chosen(
 }
 
 /// Opens a session that is there; says why another one cannot be opened.
-pub(super) fn found(
+pub(super) fn on_session_found(
     model: &mut Model,
     ticket: Ticket,
     id: String,
@@ -111,12 +111,12 @@ pub(super) fn found(
             effects.push(Effect::OpenLive(id));
         }
         Ok(_) => {}
-        Err(error) => changed(model, ticket, Err(error), effects),
+        Err(error) => on_action_result(model, ticket, Err(error), effects),
     }
 }
 
 /// Handles the result of an action.
-pub(super) fn changed(
+pub(super) fn on_action_result(
     model: &mut Model,
     ticket: Ticket,
     answer: Result<String, UserError>,
@@ -137,7 +137,7 @@ pub(super) fn changed(
 }
 
 /// Handles the result of sending a message. One that was not sent stays to be sent again.
-pub(super) fn sent(
+pub(super) fn on_send_result(
     model: &mut Model,
     ticket: Ticket,
     text: &str,
@@ -148,7 +148,7 @@ pub(super) fn sent(
     if let (Some(view), true) = (view, answer.is_ok()) {
         view.message = view.message.take().filter(|message| message.line.text().trim() != text);
     }
-    changed(model, ticket, answer, effects);
+    on_action_result(model, ticket, answer, effects);
 }
 
 /// Passes the time on to the questions that are shown; forgets them when the board is gone.
@@ -162,7 +162,7 @@ pub(super) fn pass_time(model: &mut Model) {
 }
 
 /// Passes the size of the window on to the questions that are shown.
-pub(super) fn resized(model: &mut Model) {
+pub(super) fn pass_size(model: &mut Model) {
     if let Some(answering) = &mut model.answering {
         answering.model.size = model.size;
     }
@@ -219,10 +219,10 @@ fn fill_questions(inner: &mut Model, waiting: &WaitingQuestions, title: &Printab
     let waits = |id: &str| waiting.approvals.iter().any(|request| request.id == id);
     let known = inner.approvals.pending().iter().map(|approval| approval.request.id.clone());
     let gone: Vec<String> = known.filter(|id| !waits(id)).collect();
-    gone.iter().for_each(|id| approval::ended(inner, id, ApprovalOutcome::Withdrawn));
+    gone.iter().for_each(|id| approval::on_end(inner, id, ApprovalOutcome::Withdrawn));
     for request in &waiting.approvals {
         if !inner.approvals.pending().iter().any(|known| known.request == *request) {
-            approval::requested(inner, request, &mut Vec::new());
+            approval::on_request(inner, request, &mut Vec::new());
         }
     }
     let asks = |id: &str| waiting.questions.iter().any(|question| question.id == id);
@@ -314,7 +314,7 @@ pub(super) fn of_questions(model: &mut Model, ticket: Ticket, request: &ScreenRe
 }
 
 /// Handles what a session says to an answer, or to a question about what waits.
-pub(super) fn answered(
+pub(super) fn on_reply(
     model: &mut Model,
     ticket: Ticket,
     id: &str,
@@ -331,7 +331,7 @@ pub(super) fn answered(
         Some(Some(own)) => {
             let answer = answer.and_then(|answer| answer.ok_or_else(|| "no answer".to_owned().into()));
             let mut asked = Vec::new();
-            approval::answered(&mut answering.model, own, &answer, &mut asked);
+            approval::on_answer(&mut answering.model, own, &answer, &mut asked);
             pass_on(model, asked, effects);
         }
         Some(None) | None => {

@@ -2,7 +2,7 @@
 
 use super::panels;
 use crate::action::Action;
-use crate::completion::{self, Completion, CompletionKind, PathWord, Wanted};
+use crate::completion::{self, Completion, CompletionKind, CompletionTarget, PathWord};
 use crate::effect::Effect;
 use crate::key::{Key, KeyCode};
 use crate::model::Model;
@@ -31,7 +31,7 @@ fn enter(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
         close(model, effects);
         return false;
     }
-    let chosen = list.chosen().map_or("", |row| row.insert.trim_end());
+    let chosen = list.selected_row().map_or("", |row| row.insert.trim_end());
     let complete = match model.commands.parse(chosen) {
         Some(Ok((row, _))) if list.kind == CompletionKind::Command => {
             row.arguments.is_empty() || chosen == list.word
@@ -54,7 +54,7 @@ fn enter(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
 
 fn accept(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(list) = model.completion.take() else { return };
-    let Some(row) = list.chosen() else { return };
+    let Some(row) = list.selected_row() else { return };
     model.composer.replace_before(list.word.chars().count(), &row.insert);
     if matches!(list.kind, CompletionKind::Path | CompletionKind::File) {
         model.completed_path.clone_from(&row.insert);
@@ -83,9 +83,9 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some((command, typed)) = argument(model).filter(|_| first) {
         return refresh_argument(model, command, typed, effects);
     }
-    match completion::wanted(model.composer.before_cursor(), first, &model.completed_path) {
-        Wanted::Nothing => close(model, effects),
-        Wanted::Command(word) => {
+    match completion::find_target(model.composer.before_cursor(), first, &model.completed_path) {
+        CompletionTarget::Nothing => close(model, effects),
+        CompletionTarget::Command(word) => {
             let same =
                 model.completion.as_ref().is_some_and(|list| list.word.get(1..) == Some(word.as_str()));
             if !same {
@@ -93,7 +93,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
                 model.completion = Completion::commands(&model.commands, &word);
             }
         }
-        Wanted::File(query) => {
+        CompletionTarget::File(query) => {
             let word = format!("@{query}");
             let template = completion::template(&model.status.mirror.resources, &word);
             let found = Completion::resources(&model.status.mirror.resources, &word);
@@ -204,7 +204,7 @@ pub(super) fn fill_files(model: &mut Model, ticket: Ticket, matches: &FileMatche
 }
 
 /// Refreshes the list, if it shows files and resources.
-pub(super) fn resources_changed(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn on_resources_changed(model: &mut Model, effects: &mut Vec<Effect>) {
     let kinds = [CompletionKind::File, CompletionKind::Resource];
     if model.completion.as_ref().is_some_and(|list| kinds.contains(&list.kind)) {
         close(model, effects);

@@ -7,14 +7,14 @@ use crate::request::{EditorUse, ScreenRequest};
 
 /// Opens the text in an editor.
 pub(super) fn open_editor(model: &mut Model, effects: &mut Vec<Effect>) {
-    let text = model.composer.expanded().0;
+    let text = model.composer.expanded_content().0;
     model
         .ask(ScreenRequest::Editor { text, ending: ".md".to_owned(), purpose: EditorUse::Composer }, effects);
 }
 
 /// Takes the text from the editor. What came to the composer meanwhile is set aside.
-pub(super) fn edited(model: &mut Model, before: &str, text: &str) {
-    if !model.composer.is_empty() && model.composer.expanded().0 != before {
+pub(super) fn take_editor_text(model: &mut Model, before: &str, text: &str) {
+    if !model.composer.is_empty() && model.composer.expanded_content().0 != before {
         let draft = model.composer.take_draft();
         model.drafts.push(draft);
         model.remark("set aside a text that came while the editor was open");
@@ -34,7 +34,7 @@ pub(super) fn paste(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Moves a row up; on the first row to the earlier prompt, or to the start of the line. In an empty composer,
 /// opens the queued messages if there are any.
 pub(super) fn up(model: &mut Model) {
-    if model.composer.is_empty() && model.status.queued() > 0 {
+    if model.composer.is_empty() && model.status.queued_count() > 0 {
         return queue::open(model);
     }
     let width = model.laid.composer_width;

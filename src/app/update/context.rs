@@ -6,7 +6,7 @@ use crate::request::NO_TICKET;
 use tau_protocol::command::TaskCommand;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::query::{ContextPart, ContextUsage, Query};
-use tau_tools::counted::{counted, thousands};
+use tau_tools::counted::{pluralize, thousands};
 
 /// Asks the agent for the usage of the context window.
 pub(super) fn ask(effects: &mut Vec<Effect>) {
@@ -18,7 +18,10 @@ pub(super) fn show(model: &mut Model, usage: &ContextUsage) {
     let mut text = text(usage);
     let running = model.status.mirror.running_jobs();
     if running > 0 {
-        text.push_str(&format!("\n{} running; /jobs lists them", counted(running as u64, "background job")));
+        text.push_str(&format!(
+            "\n{} running; /jobs lists them",
+            pluralize(running as u64, "background job")
+        ));
     }
     model.transcript.notice(NoticeLevel::Info, &text, None);
 }

@@ -6,7 +6,7 @@
 use crate::effect::{Effect, TERMINAL_COPY};
 use crate::model::Model;
 use crate::request::ScreenRequest;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 
 /// Copies the markdown source of the last answer.
@@ -35,8 +35,8 @@ pub(super) fn put(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
 }
 
 /// Confirms a copy in the footer. `local` names the clipboard of this machine that received the text.
-pub(super) fn done(model: &mut Model, text: &str, local: Result<Option<String>, UserError>) {
-    let lines = counted(text.lines().count(), "line");
+pub(super) fn report_result(model: &mut Model, text: &str, local: Result<Option<String>, UserError>) {
+    let lines = pluralize(text.lines().count(), "line");
     let too_large = format!("too large for the terminal (OSC 52 takes {} KB)", TERMINAL_COPY / 1_000);
     let remark = match (local, text.len() <= TERMINAL_COPY) {
         (Ok(Some(name)), _) => format!("copied {lines} · {name}"),

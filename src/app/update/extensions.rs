@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::overlays::extension_list::{ExtensionChoice, ExtensionsView};
 use crate::overlays::list::report;
 use crate::overlays::overlay::Overlay;
-use crate::request::{Applied, EditorSource, ScreenRequest, Ticket};
+use crate::request::{EditorSource, ScreenRequest, SettingsUpdate, Ticket};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::extension::ExtensionRow;
 use tau_protocol::query::Query;
@@ -19,7 +19,7 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Refills an open list, because the extensions changed.
-pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn on_change(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.open::<ExtensionsView>().is_some() {
         // A pending query may be answered with the old state.
         let ticket = model.query(Query::Extensions, effects);
@@ -37,7 +37,7 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: &[ExtensionRow]) {
 }
 
 /// Carries out the action on an extension; the list stays open.
-pub(super) fn chosen(
+pub(super) fn apply_choice(
     model: &mut Model,
     mut view: Box<ExtensionsView>,
     choice: ExtensionChoice,
@@ -56,10 +56,10 @@ pub(super) fn chosen(
 }
 
 /// Handles the result of turning one on or off.
-pub(super) fn turned(
+pub(super) fn on_turn_result(
     model: &mut Model,
     ticket: Ticket,
-    answer: Result<Applied, UserError>,
+    answer: Result<SettingsUpdate, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     let said = report(&answer.as_ref().map(|applied| &applied.text));
@@ -70,7 +70,7 @@ pub(super) fn turned(
     }
     if let Ok(applied) = answer {
         // Its text is in the list.
-        trust::applied(model, Applied { text: String::new(), ..applied }, effects);
-        changed(model, effects);
+        trust::apply_settings(model, SettingsUpdate { text: String::new(), ..applied }, effects);
+        on_change(model, effects);
     }
 }

@@ -5,7 +5,7 @@ use super::misdirected;
 use crate::action::Action;
 use crate::key::{Key, KeyCode, Mods};
 use crate::model::Model;
-use crate::overlays::list_keys::Begun;
+use crate::overlays::list_keys::PendingLetters;
 use crate::transcript::find::FindStep;
 
 /// Starts a search, including the undrawn lines of running commands.
@@ -17,12 +17,12 @@ pub(super) fn open(model: &mut Model) {
 /// `None` when no search is open; otherwise the key's additional action, if any.
 pub(super) fn press(model: &mut Model, key: Key) -> Option<Option<Action>> {
     let typing = model.transcript.find.as_ref()?.typing;
-    if !typing && key.typed().is_some_and(|letter| !"nN/".contains(letter)) {
+    if !typing && key.typed_char().is_some_and(|letter| !"nN/".contains(letter)) {
         write_on(model);
         return None;
     }
     if !typing {
-        model.begun = Begun::by_move(key, "nN", model.now);
+        model.begun = PendingLetters::by_move(key, "nN", model.now);
     }
     let transcript = &mut model.transcript;
     match (key.code, key.mods) {
@@ -75,7 +75,7 @@ pub(super) fn looks_only(action: Action) -> bool {
 /// Ends a confirmed search for text that is for the draft.
 fn write_on(model: &mut Model) {
     model.transcript.close_find(false);
-    misdirected::write_begun(model);
+    misdirected::write_pending_letters(model);
 }
 
 /// Adds pasted text to the query; false when none is being typed.

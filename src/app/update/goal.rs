@@ -12,7 +12,7 @@ use tau_protocol::goal::{Goal, GoalOrder, GoalState};
 pub(super) fn run(model: &mut Model, arguments: &str, effects: &mut Vec<Effect>) {
     match (arguments, &model.status.mirror.goal) {
         ("", Some(goal)) => {
-            let text = described(goal);
+            let text = describe(goal);
             let hint = match goal.state {
                 GoalState::Active => "Esc pauses it, /goal off ends it",
                 GoalState::Reached => "/goal COMMAND sets another one",
@@ -44,7 +44,7 @@ fn pursue(effects: &mut Vec<Effect>) {
 }
 
 /// The goal in words.
-fn described(goal: &Goal) -> String {
+fn describe(goal: &Goal) -> String {
     let state = match goal.state {
         GoalState::Active => "at work",
         GoalState::Paused => "paused",

@@ -25,7 +25,7 @@ pub(super) fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
         run.stopping = true;
         effects.push(QueueCommand::TakeQueue.into());
         effects.push(RunCommand::Abort.into());
-    } else if let Some(asked) = models::named_in_question(model) {
+    } else if let Some(asked) = models::pending_name_request(model) {
         model.forget(Some(asked), effects);
     } else if model.composer.is_empty() && model.completion.is_none() {
         let armed = model.tree_armed.take().is_some_and(|until| model.now < until);
@@ -43,7 +43,7 @@ pub(super) fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     if !model.composer.is_empty() {
-        let text = model.composer.expanded().0;
+        let text = model.composer.expanded_content().0;
         model.composer.reset(Some(text));
         model.completion = None;
         model.quit_armed = None;

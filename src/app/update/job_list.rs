@@ -33,7 +33,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Handles a change of the jobs.
-pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn on_change(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.open::<JobsView>().is_some() {
         look(model, effects);
     }
@@ -53,7 +53,7 @@ fn look(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Handles an answer of the agent; returns whether it is one for the list.
-pub(super) fn answered(model: &mut Model, ticket: Ticket, answer: &Result<QueryAnswer, UserError>) -> bool {
+pub(super) fn on_answer(model: &mut Model, ticket: Ticket, answer: &Result<QueryAnswer, UserError>) -> bool {
     let Some(view) = model.open::<JobsView>() else { return false };
     if view.list.ticket == Some(ticket) {
         match answer {

@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::overlays::key_list::KeysView;
 use crate::overlays::list::report;
 use crate::overlays::overlay::Overlay;
-use crate::request::{Applied, KeyChanges, ScreenRequest, Ticket};
+use crate::request::{KeyChanges, ScreenRequest, SettingsUpdate, Ticket};
 use tau_tools::user_error::UserError;
 
 pub(super) fn open(model: &mut Model) {
@@ -14,16 +14,21 @@ pub(super) fn open(model: &mut Model) {
 }
 
 /// Changes keys; the list stays open.
-pub(super) fn chosen(model: &mut Model, mut view: KeysView, keys: KeyChanges, effects: &mut Vec<Effect>) {
+pub(super) fn apply_choice(
+    model: &mut Model,
+    mut view: KeysView,
+    keys: KeyChanges,
+    effects: &mut Vec<Effect>,
+) {
     view.ticket = Some(model.ask(ScreenRequest::SetKeys { keys }, effects));
     model.overlays.push(Overlay::Keys(view));
 }
 
 /// Handles the result of saving the change.
-pub(super) fn saved(
+pub(super) fn on_save_result(
     model: &mut Model,
     ticket: Ticket,
-    answer: Result<Applied, UserError>,
+    answer: Result<SettingsUpdate, UserError>,
     effects: &mut Vec<Effect>,
 ) {
     if let Some(view) = model.awaiting::<KeysView>(ticket) {
@@ -32,6 +37,6 @@ pub(super) fn saved(
     }
     if let Ok(applied) = answer {
         // Its text is in the list.
-        trust::applied(model, Applied { text: String::new(), ..applied }, effects);
+        trust::apply_settings(model, SettingsUpdate { text: String::new(), ..applied }, effects);
     }
 }

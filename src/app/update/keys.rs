@@ -15,8 +15,9 @@ use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
-    let Some(key) = leader::joined(model, key) else { return };
-    let (open, edited, remark) = (misdirected::open(model), queue::edited(model), model.remark.clone());
+    let Some(key) = leader::resolve_key(model, key) else { return };
+    let (open, edited, remark) =
+        (misdirected::open(model), queue::edited_message(model), model.remark.clone());
     route(model, key, effects);
     let has_closed = misdirected::open(model) < open;
     // It was about what has closed.
@@ -49,9 +50,9 @@ fn route(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if let Some(action) = approval::press(model, key, effects) {
         let from = model.transcript.position;
         action.into_iter().for_each(|action| actions::run(model, action, effects));
-        return approval::moved(model, from);
+        return approval::note_scroll(model, from);
     }
-    if key.typed() == Some('?') && model.composer.is_empty() {
+    if key.typed_char() == Some('?') && model.composer.is_empty() {
         return actions::run(model, Action::Help, effects);
     }
     if vim::press(model, key, effects) {
@@ -70,7 +71,7 @@ fn route(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if completion::key(model, key, action, effects) {
         return;
     }
-    match (action, key.typed()) {
+    match (action, key.typed_char()) {
         (Some(action), _) => actions::run(model, action, effects),
         (None, Some(c)) => {
             let now = model.now;

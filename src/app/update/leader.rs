@@ -11,15 +11,17 @@ use super::{actions, approval, completion, find, misdirected};
 
 /// The pressed key, with the leader before it if that is pending. `None` for the leader itself, and for keys
 /// without a meaning after it.
-pub(super) fn joined(model: &mut Model, key: Key) -> Option<Key> {
+pub(super) fn resolve_key(model: &mut Model, key: Key) -> Option<Key> {
     if std::mem::take(&mut model.led) {
         model.remark = None;
         // The user may still be holding Ctrl.
         let without_ctrl = Key { mods: key.mods.without(Mods::CTRL), ..key };
-        let found =
-            [key, without_ctrl].map(Key::led).into_iter().find(|key| model.keymap.action(*key).is_some());
+        let found = [key, without_ctrl]
+            .map(Key::with_leader)
+            .into_iter()
+            .find(|key| model.keymap.action(*key).is_some());
         if found.is_none() && key.code != KeyCode::Esc {
-            model.remark(&format!("{} does nothing; ? lists the keys", key.led()));
+            model.remark(&format!("{} does nothing; ? lists the keys", key.with_leader()));
         }
         return found;
     }
@@ -27,7 +29,7 @@ pub(super) fn joined(model: &mut Model, key: Key) -> Option<Key> {
         return Some(key);
     }
     model.led = true;
-    let keys: Vec<String> = model.keymap.led().map(|(key, name)| format!("{key} {name}")).collect();
+    let keys: Vec<String> = model.keymap.leader_keys().map(|(key, name)| format!("{key} {name}")).collect();
     model.remark(&format!("{key} and: {}", keys.join(" · ")));
     None
 }
@@ -54,7 +56,7 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if let Some(action) = approval::press(model, key, effects) {
         let from = model.transcript.position;
         action.into_iter().for_each(|action| actions::run(model, action, effects));
-        return approval::moved(model, from);
+        return approval::note_scroll(model, from);
     }
     model.quit_armed = None;
     model.tree_armed = None;

@@ -10,7 +10,7 @@ use crate::outcome::KeyOutcome;
 use crate::overlays::overlay::{self, Overlay, SignInView};
 use crate::overlays::picker::{Picker, PickerKind, PickerRow};
 use crate::printable::Printable;
-use crate::request::{Hidden, LoggedIn, LoginProvider, ScreenRequest, SignInStep, Ticket};
+use crate::request::{HiddenText, LoggedIn, LoginProvider, ScreenRequest, SignInStep, Ticket};
 use tau_protocol::event::NoticeLevel;
 use tau_tools::user_error::UserError;
 
@@ -30,7 +30,7 @@ pub(super) fn open(model: &mut Model, provider: &str, effects: &mut Vec<Effect>)
 }
 
 /// Opens the list of stored keys, or removes the key of the named provider.
-pub(super) fn open_stored(model: &mut Model, provider: &str, effects: &mut Vec<Effect>) {
+pub(super) fn open_stored_keys(model: &mut Model, provider: &str, effects: &mut Vec<Effect>) {
     if !provider.is_empty() {
         return remove(model, provider, effects);
     }
@@ -46,7 +46,7 @@ pub(super) fn remove(model: &mut Model, provider: &str, effects: &mut Vec<Effect
 }
 
 /// Fills in the providers with stored keys.
-pub(super) fn listed_stored(
+pub(super) fn on_stored_keys(
     model: &mut Model,
     ticket: Ticket,
     stored: Result<Vec<LoginProvider>, UserError>,
@@ -79,7 +79,7 @@ pub(super) fn ask_for_token(model: &mut Model, name: &str, text: &str) {
 }
 
 /// Asks for the key of a provider in the list, or begins a login.
-pub(super) fn picked(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+pub(super) fn on_pick(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     match key.strip_prefix(LOGIN) {
         Some(login) => sign_in(model, login, effects),
         None => open(model, key, effects),
@@ -118,7 +118,7 @@ pub(super) fn sign_in_key(model: &mut Model, mut view: SignInView, key: Key, eff
 }
 
 /// Passes on the address that was pasted.
-fn paste_address(model: &mut Model, mut view: SignInView, address: Hidden, effects: &mut Vec<Effect>) {
+fn paste_address(model: &mut Model, mut view: SignInView, address: HiddenText, effects: &mut Vec<Effect>) {
     view.line = LineEdit::default();
     // A login that failed takes nothing.
     if view.ticket.is_some() {
@@ -128,7 +128,7 @@ fn paste_address(model: &mut Model, mut view: SignInView, address: Hidden, effec
 }
 
 /// Handles a step of a login.
-pub(super) fn stepped(
+pub(super) fn on_sign_in_step(
     model: &mut Model,
     ticket: Ticket,
     step: Result<SignInStep, UserError>,
@@ -161,7 +161,7 @@ pub(super) fn stepped(
 }
 
 /// Switches to the picked model; asks for the key if it needs one.
-pub(super) fn model_picked(model: &mut Model, reference: &str, effects: &mut Vec<Effect>) {
+pub(super) fn on_model_pick(model: &mut Model, reference: &str, effects: &mut Vec<Effect>) {
     if let Some(ai) = model.models.iter().find(|ai| ai.reference() == reference).cloned() {
         return models::set(model, ai, effects);
     }
@@ -183,7 +183,7 @@ fn announce(model: &mut Model, LoggedIn { said, model: usual }: LoggedIn, effect
 }
 
 /// Says that there is no such provider, in place of the box for its key. What is typed there goes nowhere.
-pub(super) fn refused(model: &mut Model, name: &str, error: &str) {
+pub(super) fn refuse_provider(model: &mut Model, name: &str, error: &str) {
     for overlay in &mut model.overlays {
         if matches!(overlay, Overlay::Login { provider, .. } if provider == name) {
             let (login, failed) = (name.to_owned(), Some(Printable::new(error)));
@@ -199,7 +199,7 @@ pub(super) fn submit(
     provider: String,
     how: Option<Printable>,
     line: LineEdit,
-    key: Hidden,
+    key: HiddenText,
     effects: &mut Vec<Effect>,
 ) {
     let request = ScreenRequest::Login { provider: provider.clone(), key };
@@ -208,12 +208,16 @@ pub(super) fn submit(
 }
 
 /// Fills in the providers.
-pub(super) fn listed(model: &mut Model, ticket: Ticket, providers: Result<Vec<LoginProvider>, UserError>) {
+pub(super) fn on_providers(
+    model: &mut Model,
+    ticket: Ticket,
+    providers: Result<Vec<LoginProvider>, UserError>,
+) {
     pickers::fill(model, ticket, providers.map(|providers| providers.iter().map(provider_row).collect()));
 }
 
 /// Handles the result of storing a key.
-pub(super) fn stored(
+pub(super) fn on_key_stored(
     model: &mut Model,
     ticket: Ticket,
     stored: Result<LoggedIn, UserError>,

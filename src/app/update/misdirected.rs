@@ -5,7 +5,7 @@ use crate::approval::Approval;
 use crate::key::{Key, KeyCode};
 use crate::misdirected::Enter;
 use crate::model::Model;
-use crate::overlays::list_keys::Begun;
+use crate::overlays::list_keys::PendingLetters;
 use crate::overlays::overlay::Overlay;
 use crate::slash::{self, Slash};
 
@@ -17,7 +17,7 @@ pub(super) fn open(model: &Model) -> usize {
 
 /// Whether an Enter does not send the draft, because it was meant for a question: a closed or a waiting one.
 pub(super) fn holds(model: &mut Model) -> bool {
-    let text = model.composer.expanded().0;
+    let text = model.composer.expanded_content().0;
     let is_command = is_command(model, &text);
     match model.misdirected.enter(model.now) {
         Enter::EndsWord(count) => {
@@ -43,7 +43,7 @@ pub(super) fn holds(model: &mut Model) -> bool {
 /// long ago.
 pub(super) fn sends_command(model: &mut Model, key: Key) -> bool {
     let is_enter = key.code == KeyCode::Enter && model.misdirected.is_drafted();
-    let sends = is_enter && is_command(model, &model.composer.expanded().0);
+    let sends = is_enter && is_command(model, &model.composer.expanded_content().0);
     if sends {
         model.misdirected.answers();
     }
@@ -71,8 +71,8 @@ pub(super) fn refuses(model: &mut Model, text: &str) -> bool {
 }
 
 /// Whether an Enter ends a word that the list on top did not take, and so answers nothing.
-pub(super) fn ends_ignored(model: &mut Model, key: Key) -> bool {
-    let ends = key.code == KeyCode::Enter && model.misdirected.ends_ignored(model.now);
+pub(super) fn ends_ignored_word(model: &mut Model, key: Key) -> bool {
+    let ends = key.code == KeyCode::Enter && model.misdirected.ends_ignored_word(model.now);
     if ends {
         model.remark("enter again takes the selected row");
     }
@@ -81,7 +81,7 @@ pub(super) fn ends_ignored(model: &mut Model, key: Key) -> bool {
 
 /// The dialog on top, if it takes no words.
 pub(super) fn without_words(model: &Model, key: Key) -> Option<Overlay> {
-    let top = model.overlays.last().filter(|_| key.typed().is_some())?;
+    let top = model.overlays.last().filter(|_| key.typed_char().is_some())?;
     (!top.takes_words()).then(|| top.clone())
 }
 
@@ -94,8 +94,8 @@ pub(super) fn drafts(model: &mut Model, text: &str) {
 }
 
 /// Writes the beginning of a word that has had no use, or only moved, into the draft, if it was typed just now.
-pub(super) fn write_begun(model: &mut Model) {
+pub(super) fn write_pending_letters(model: &mut Model) {
     let now = model.now;
-    let begun = model.begun.take().filter(|begun| !begun.is_over(now)).map(Begun::into_text);
+    let begun = model.begun.take().filter(|begun| !begun.is_over(now)).map(PendingLetters::into_text);
     begun.iter().flat_map(|text| text.chars()).for_each(|letter| model.composer.type_char(letter, now));
 }

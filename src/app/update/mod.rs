@@ -66,9 +66,9 @@ mod worktrees;
 use std::sync::Arc;
 
 use super::effect::Effect;
-use super::geometry::Laid;
+use super::geometry::FrameLayout;
 use super::model::Model;
-use super::msg::{Msg, Stamped};
+use super::msg::{Msg, StampedMsg};
 use super::printable::Printable;
 use super::request::NO_TICKET;
 use tau_protocol::command::{Queue, TaskCommand};
@@ -78,7 +78,7 @@ pub use boot::boot;
 pub use place::screen_place;
 
 /// Folds one fact into the model. Effects must be carried out in order.
-pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
+pub fn update(mut model: Model, stamped: StampedMsg) -> (Model, Vec<Effect>) {
     let mut effects = Vec::new();
     model.now = model.now.max(stamped.at);
     board::pass_time(&mut model);
@@ -88,12 +88,12 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::Paste(text) => keys::paste(&mut model, &text, &mut effects),
         Msg::Resized(size) => {
             model.size = size;
-            model.transcript.show_selected();
-            board::resized(&mut model);
+            model.transcript.show_selected_panel();
+            board::pass_size(&mut model);
         }
         Msg::Focused(focused) => model.focused = focused,
         Msg::TerminalAnswered(answer) => model.terminal = model.terminal.with(&answer),
-        Msg::ThemesListed(names) => themes::listed(&mut model, names),
+        Msg::ThemesListed(names) => themes::on_themes(&mut model, names),
         Msg::Ticked => {
             expire(&mut model);
             overlays::end_wait(&mut model, &mut effects);
@@ -114,7 +114,7 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         Msg::DirectoryChanged { applied, folders, place } => {
             model.place = Printable::line(&place).as_str().to_owned();
             Arc::make_mut(&mut model.boot).place.clone_from(&model.place);
-            trust::applied(&mut model, applied, &mut effects);
+            trust::apply_settings(&mut model, applied, &mut effects);
             if !folders.is_empty() {
                 trust::ask(&mut model, folders);
             }
@@ -130,14 +130,14 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
         terminal_focus::follow(&mut model, &mut effects);
     }
     if let Some((from, goal)) = model.transcript.wants_page(&model.laid) {
-        model.transcript.page_asked(from, goal.clone());
+        model.transcript.note_page_request(from, goal.clone());
         effects
             .push(TaskCommand::Query { ticket: NO_TICKET, query: Query::HistoryPage { from, goal } }.into());
     }
     status_line::follow(&mut model, &mut effects);
     for effect in &effects {
         if let Effect::Agent(command) = effect {
-            model.status.mirror.sent(command);
+            model.status.mirror.apply_command(command);
         }
     }
     (model, effects)
@@ -151,18 +151,18 @@ fn expire(model: &mut Model) {
     model.enter_held = model.enter_held.filter(|until| now < *until);
 }
 
-fn take_laid(model: &mut Model, mut laid: Laid, effects: &mut Vec<Effect>) {
+fn take_laid(model: &mut Model, mut laid: FrameLayout, effects: &mut Vec<Effect>) {
     if let (Some(answering), Some(within)) = (&mut model.answering, &laid.within) {
         take_laid(&mut answering.model, (**within).clone(), &mut Vec::new());
     }
     if model.transcript.pending != 0 {
         model.approvals.follow = false;
     }
-    if model.approvals.shown(laid.asked.as_deref(), laid.asked_end, model.now) {
+    if model.approvals.note_shown(laid.asked.as_deref(), laid.asked_end, model.now) {
         model.approvals.is_draft_meant = !model.composer.is_empty();
     }
-    model.approvals.listed(&laid.asked_beside);
-    model.transcript.laid(&laid);
+    model.approvals.note_listed(&laid.asked_beside);
+    model.transcript.apply_layout(&laid);
     copy::selection(model, laid.selected.take(), effects);
     model.laid = laid;
 }

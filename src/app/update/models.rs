@@ -44,7 +44,7 @@ pub(super) fn choose(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
 }
 
 /// The request for the model of a name, while its answer may open the picker.
-pub(super) fn named_in_question(model: &Model) -> Option<Ticket> {
+pub(super) fn pending_name_request(model: &Model) -> Option<Ticket> {
     let is_it =
         |request: &ScreenRequest| matches!(request, ScreenRequest::Models { purpose: ModelsFor::Named(_) });
     model.requests.iter().find(|(_, request)| is_it(request)).map(|(ticket, _)| *ticket)
@@ -56,7 +56,7 @@ pub(super) fn step(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
         model.ask(ScreenRequest::Models { purpose: ModelsFor::Step(by) }, effects);
         return;
     }
-    step_known(model, by, effects);
+    switch_by(model, by, effects);
 }
 
 /// The current model, which remains one of the recent ones after another is chosen; `None` if it is the demo.
@@ -69,7 +69,7 @@ fn keep_current(model: &mut Model) -> Option<String> {
 }
 
 /// Skips the demo, which is useless once there is a real model.
-fn step_known(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
+fn switch_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     let current = keep_current(model);
     let real = || model.models.iter().filter(|ai| !is_demo(ai));
     let chosen: Vec<&Arc<AiModel>> =
@@ -83,7 +83,7 @@ fn step_known(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     };
     match next.cloned() {
         Some(ai) => {
-            model.remark(&format!("model: {}, in this session", shown_name(&ai)));
+            model.remark(&format!("model: {}, in this session", display_name(&ai)));
             effects.push(SettingsCommand::SetModel { model: ai }.into());
         }
         None if real().nth(1).is_none() => model.remark("only one model is available; /login adds more"),
@@ -113,7 +113,7 @@ fn is_demo(ai: &AiModel) -> bool {
 
 /// Switches the model and stores the choice.
 pub(super) fn set(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
-    model.remark(&format!("model: {}", shown_name(&ai)));
+    model.remark(&format!("model: {}", display_name(&ai)));
     keep_current(model);
     model.chosen_models.choose(&ai.reference());
     effects.push(Effect::Save(SavedSetting::Model(ai.reference())));
@@ -130,7 +130,7 @@ pub(super) fn leave_demo(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<
 }
 
 /// Handles the list of available models.
-pub(super) fn listed(
+pub(super) fn on_models(
     model: &mut Model,
     ticket: Ticket,
     purpose: ModelsFor,
@@ -150,7 +150,7 @@ pub(super) fn listed(
     model.models = usable;
     match purpose {
         ModelsFor::Picker => fill(model, ticket, &keyless),
-        ModelsFor::Step(by) => step_known(model, by, effects),
+        ModelsFor::Step(by) => switch_by(model, by, effects),
         // Without any model the name would be requested again and again.
         ModelsFor::Named(name) if model.models.is_empty() => open(model, &name, effects),
         ModelsFor::Named(name) => choose(model, &name, effects),
@@ -209,7 +209,7 @@ fn keyless_row(keyless: &KeylessModel) -> PickerRow {
 }
 
 /// Provider and id. Servers of files have paths as ids; their names are more familiar.
-fn shown_name(ai: &AiModel) -> String {
+fn display_name(ai: &AiModel) -> String {
     if ai.id.starts_with('/') { format!("{}/{}", ai.provider, ai.name) } else { ai.reference() }
 }
 
@@ -228,7 +228,7 @@ fn model_row(ai: &Arc<AiModel>, current: Option<&str>) -> PickerRow {
     let key = ai.reference();
     let current = current == Some(key.as_str());
     PickerRow {
-        title: Printable::line(&shown_name(ai)),
+        title: Printable::line(&display_name(ai)),
         note: Printable::line(&format!("{window} · {price}")),
         key,
         current,

@@ -12,7 +12,7 @@ use tau_protocol::event::NoticeLevel;
 const SHORT_RUN: Millis = 3_000;
 
 /// Notifies about the end of a run that began at `since`.
-pub(super) fn finished(model: &Model, since: Option<Millis>, effects: &mut Vec<Effect>) {
+pub(super) fn on_run_end(model: &Model, since: Option<Millis>, effects: &mut Vec<Effect>) {
     if since.is_some_and(|since| model.now - since >= SHORT_RUN) {
         notify(model, "finished", effects);
     }
@@ -28,7 +28,7 @@ pub(super) fn waits(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Notifies about the end of attempts.
-pub(super) fn attempts_ended(model: &Model, effects: &mut Vec<Effect>) {
+pub(super) fn on_attempts_end(model: &Model, effects: &mut Vec<Effect>) {
     notify(model, "the attempts have ended", effects);
 }
 

@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::model::{HeldPrompt, Model};
 use crate::overlays::offer::{Offer, OfferAnswer, OfferView, WebOffer};
 use crate::overlays::overlay::Overlay;
-use crate::request::{Applied, ScreenRequest};
+use crate::request::{ScreenRequest, SettingsUpdate};
 use tau_protocol::command::{Queue, RunCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::Block;
@@ -45,7 +45,7 @@ pub(super) fn prompt(
 }
 
 /// Handles the user's answer; `None` if the question was closed.
-pub(super) fn answered(
+pub(super) fn on_answer(
     model: &mut Model,
     offer: Offer,
     answer: Option<OfferAnswer>,
@@ -75,9 +75,13 @@ fn web(offer: WebOffer, on: bool) -> Vec<(String, String)> {
 }
 
 /// Handles the result of storing the answer: sends the messages that waited for it.
-pub(super) fn decided(model: &mut Model, answer: Result<Applied, UserError>, effects: &mut Vec<Effect>) {
+pub(super) fn on_answer_stored(
+    model: &mut Model,
+    answer: Result<SettingsUpdate, UserError>,
+    effects: &mut Vec<Effect>,
+) {
     match answer {
-        Ok(applied) => trust::applied(model, applied, effects),
+        Ok(applied) => trust::apply_settings(model, applied, effects),
         Err(error) => model.transcript.notice(NoticeLevel::Warning, &error, None),
     }
     if std::mem::take(&mut model.reads_folders) {

@@ -3,7 +3,7 @@
 use super::{queue, rule_list, sessions};
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::overlays::list_keys::Begun;
+use crate::overlays::list_keys::PendingLetters;
 use crate::overlays::overlay::{Overlay, SignInView};
 
 /// Passes a paste to the overlay on top; false if it is a question that takes no text, so the paste is for the draft.
@@ -29,7 +29,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
         return false;
     }
     let begun = model.begun.take().filter(|begun| !begun.is_over(model.now));
-    let text = &format!("{}{text}", begun.map(Begun::into_text).unwrap_or_default());
+    let text = &format!("{}{text}", begun.map(PendingLetters::into_text).unwrap_or_default());
     let before = sessions::Before::of(model);
     match model.overlays.last_mut() {
         Some(Overlay::Tree(view)) => view.paste(text),

@@ -12,7 +12,7 @@ use crate::key::{Key, KeyCode};
 use crate::model::Model;
 use crate::outcome::KeyOutcome;
 use crate::overlays::form::FormView;
-use crate::overlays::list_keys::{Begun, ListLetter};
+use crate::overlays::list_keys::{ListLetter, PendingLetters};
 use crate::overlays::offer::OfferView;
 use crate::overlays::overlay::{self, Overlay};
 use crate::overlays::picker::{Picker, PickerChoice, PickerKind};
@@ -29,16 +29,16 @@ const BOX_BORDER: usize = 5;
 
 /// Passes a key to the overlay on top.
 pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
-    if misdirected::ends_ignored(model, key) || is_refused(model, key) || waits(model, key, effects) {
+    if misdirected::ends_ignored_word(model, key) || is_refused(model, key) || waits(model, key, effects) {
         return;
     }
     let asked = misdirected::without_words(model, key);
     press_at(model, key, effects);
-    if key.typed().is_none() {
+    if key.typed_char().is_none() {
         model.misdirected.answers();
     }
     if asked.is_some_and(|asked| model.overlays.last() == Some(&asked)) {
-        model.misdirected.ignored(model.now);
+        model.misdirected.note_ignored_letter(model.now);
     }
 }
 
@@ -64,11 +64,11 @@ fn waits(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
     let is_question = model.overlays.last().is_some_and(|top| !top.is_list());
     let Some(letters) = model.overlays.last().and_then(Overlay::held_letters) else {
         // At a question the rest of a word is for the draft.
-        model.begun = Begun::by_move(key, "jk", model.now);
+        model.begun = PendingLetters::by_move(key, "jk", model.now);
         return false;
     };
     let held = before.as_ref().and_then(|before| before.held);
-    let (meant, begun) = Begun::follow(before, key, letters, model.now);
+    let (meant, begun) = PendingLetters::follow(before, key, letters, model.now);
     model.begun = begun;
     match meant {
         ListLetter::Waits => {
@@ -97,7 +97,7 @@ fn waits(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
             // A number is for the draft where nothing can be typed.
             if !overlay_paste::paste(model, &text, effects) && is_question {
                 misdirected::drafts(model, &text);
-                misdirected::drafts(model, &key.typed().map(String::from).unwrap_or_default());
+                misdirected::drafts(model, &key.typed_char().map(String::from).unwrap_or_default());
                 return true;
             }
             false
@@ -111,12 +111,12 @@ pub(super) fn end_wait(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(held) = model.begun.take_if(|begun| begun.is_over(now)).and_then(|begun| begun.held) else {
         return;
     };
-    let is_key = |letters: &str| held.typed().is_some_and(|letter| letters.contains(letter));
+    let is_key = |letters: &str| held.typed_char().is_some_and(|letter| letters.contains(letter));
     if model.overlays.last().and_then(Overlay::held_letters).is_some_and(is_key) {
-        let (open, edited) = (model.overlays.len(), queue::edited(model));
+        let (open, edited) = (model.overlays.len(), queue::edited_message(model));
         press_at(model, held, effects);
         if model.overlays.len() < open && !queue::begins_edit(model, edited.as_ref()) {
-            model.misdirected.closed(held, now);
+            model.misdirected.note_list_closed(held, now);
         }
     }
 }
@@ -129,9 +129,10 @@ fn is_refused(model: &mut Model, key: Key) -> bool {
         return true;
     }
     let text = match model.overlays.last().filter(|_| key.code == KeyCode::Enter) {
-        Some(Overlay::Questions(view)) => {
-            view.shown().filter(|shown| shown.is_at_text()).map(|shown| shown.text.text().to_owned())
-        }
+        Some(Overlay::Questions(view)) => view
+            .current_question()
+            .filter(|shown| shown.is_at_text())
+            .map(|shown| shown.text.text().to_owned()),
         Some(Overlay::Plan(view)) => view.comment.as_ref().map(|line| line.text().to_owned()),
         _ => None,
     };
@@ -148,10 +149,10 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
     }
     // It is sent from below the box of a side question, which takes no text.
     let sends = key.code == KeyCode::Enter && matches!(model.overlays.last(), Some(Overlay::SideQuestion(_)));
-    if key.typed().is_none() && key.code != KeyCode::Backspace && !sends {
+    if key.typed_char().is_none() && key.code != KeyCode::Backspace && !sends {
         return false;
     }
-    let is_typed = key.typed().is_some();
+    let is_typed = key.typed_char().is_some();
     if is_typed && queue::is_written_over(model, key) {
         return true;
     }
@@ -168,7 +169,7 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
         _ => false,
     };
     if is_for_draft && is_typed {
-        misdirected::write_begun(model);
+        misdirected::write_pending_letters(model);
         misdirected::drafts(model, "");
     }
     is_for_draft
@@ -199,7 +200,7 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
     }
     match top {
         Overlay::Picker { mut picker, ticket } => match picker.key(key, page) {
-            Done(choice) => chosen(model, picker, ticket, choice, effects),
+            Done(choice) => apply_choice(model, picker, ticket, choice, effects),
             Closed => {
                 model.forget(picker.search.take(), effects);
                 model.forget(ticket, effects);
@@ -221,35 +222,41 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
         }
         Overlay::SignIn(view) => login::sign_in_key(model, view, key, effects),
         Overlay::Trust(mut view) => match view.key(key, page) {
-            Done(answer) => trust::answered(model, view.folder.root, answer, effects),
+            Done(answer) => trust::on_answer(model, view.folder.root, answer, effects),
             Closed | Ignored | Handled => model.overlays.push(Overlay::Trust(view)),
         },
-        Overlay::Tree(mut view) => list!(Tree, view, view.key(key, page), tree::chosen),
-        Overlay::Settings(mut view) => list!(Settings, view, view.key(key, page), settings::chosen),
-        Overlay::Extensions(mut view) => list!(Extensions, view, view.press(key, page), extensions::chosen),
-        Overlay::Board(mut view) => list!(Board, view, view.key(key, page), board::chosen),
+        Overlay::Tree(mut view) => list!(Tree, view, view.key(key, page), tree::apply_choice),
+        Overlay::Settings(mut view) => list!(Settings, view, view.key(key, page), settings::apply_choice),
+        Overlay::Extensions(mut view) => {
+            list!(Extensions, view, view.press(key, page), extensions::apply_choice)
+        }
+        Overlay::Board(mut view) => list!(Board, view, view.key(key, page), board::apply_choice),
         Overlay::Jobs(view) => job_list::press(model, view, key, page, effects),
         Overlay::Worktrees(view) => worktrees::press(model, view, key, page, effects),
         Overlay::Attempts(view) => attempts::press(model, view, key, page, effects),
         Overlay::Leave(view) => job_list::leave_key(model, view, key, effects),
-        Overlay::Keys(mut view) => list!(Keys, view, view.key(key, &model.keymap, page), key_list::chosen),
-        Overlay::Rules(mut view) => list!(Rules, view, view.key(key, page), rule_list::chosen),
-        Overlay::Changes(mut view) => {
-            list!(Changes, view, view.key(key, page, whole_page(model)), changes::chosen);
+        Overlay::Keys(mut view) => {
+            list!(Keys, view, view.key(key, &model.keymap, page), key_list::apply_choice)
         }
-        Overlay::Queue(mut view) => list!(Queue, view, view.key(key, &model.status, page), queue::chosen),
+        Overlay::Rules(mut view) => list!(Rules, view, view.key(key, page), rule_list::apply_choice),
+        Overlay::Changes(mut view) => {
+            list!(Changes, view, view.key(key, page, whole_page(model)), changes::apply_choice);
+        }
+        Overlay::Queue(mut view) => {
+            list!(Queue, view, view.key(key, &model.status, page), queue::apply_choice)
+        }
         Overlay::SideQuestion(view) => side_question::press(model, view, key, page, effects),
         Overlay::Plan(view) => plan_key(model, view, key, page, effects),
         Overlay::Mode(mut question) => match question.key(key) {
-            Done(chosen) => approval::mode_chosen(model, chosen, effects),
-            Closed => approval::mode_postponed(model, effects),
+            Done(chosen) => approval::apply_mode_choice(model, chosen, effects),
+            Closed => approval::postpone_mode(model, effects),
             Ignored | Handled => model.overlays.push(Overlay::Mode(question)),
         },
         Overlay::Offer(view) => offer_key(model, view, key, effects),
         Overlay::Form(form) => form_key(model, form, key, effects),
         Overlay::Questions(view) => questions_key(model, view, key, page, effects),
         Overlay::Asked { id, question, selected, quiet } => {
-            asked_key(model, id, quiet, question, selected, key, effects);
+            dialog_key(model, id, quiet, question, selected, key, effects);
         }
     }
 }
@@ -264,7 +271,7 @@ fn whole_page(model: &Model) -> usize {
     }
 }
 
-fn asked_key(
+fn dialog_key(
     model: &mut Model,
     id: String,
     quiet: Quiet,
@@ -273,9 +280,9 @@ fn asked_key(
     key: Key,
     effects: &mut Vec<Effect>,
 ) {
-    match overlay::asked_key(&question, &mut selected, key) {
+    match overlay::dialog_key(&question, &mut selected, key) {
         KeyOutcome::Done(answer) => {
-            model.run_waited(quiet.since);
+            model.subtract_run_wait(quiet.since);
             effects.push(QuestionCommand::Answer { id, answer }.into());
         }
         KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
@@ -286,8 +293,8 @@ fn asked_key(
 
 fn offer_key(model: &mut Model, mut view: OfferView, key: Key, effects: &mut Vec<Effect>) {
     match view.key(key) {
-        KeyOutcome::Done(answer) => offers::answered(model, view.offer, Some(answer), effects),
-        KeyOutcome::Closed => offers::answered(model, view.offer, None, effects),
+        KeyOutcome::Done(answer) => offers::on_answer(model, view.offer, Some(answer), effects),
+        KeyOutcome::Closed => offers::on_answer(model, view.offer, None, effects),
         KeyOutcome::Ignored | KeyOutcome::Handled => model.overlays.push(Overlay::Offer(view)),
     }
 }
@@ -295,7 +302,7 @@ fn offer_key(model: &mut Model, mut view: OfferView, key: Key, effects: &mut Vec
 fn form_key(model: &mut Model, mut form: Box<FormView>, key: Key, effects: &mut Vec<Effect>) {
     match form.key(key) {
         KeyOutcome::Done(answer) => {
-            model.run_waited(form.quiet.since);
+            model.subtract_run_wait(form.quiet.since);
             effects.push(QuestionCommand::Answer { id: form.id, answer }.into());
         }
         KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
@@ -312,7 +319,7 @@ fn questions_key(
     effects: &mut Vec<Effect>,
 ) {
     match view.key(key, page) {
-        KeyOutcome::Done(answer) => questions_answered(model, &view, answer, effects),
+        KeyOutcome::Done(answer) => send_answers(model, &view, answer, effects),
         KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
             view.follow(model.now);
             model.overlays.push(Overlay::Questions(view));
@@ -321,14 +328,9 @@ fn questions_key(
 }
 
 /// Handles answered or declined questions of the model; a declined one keeps the typed text.
-fn questions_answered(
-    model: &mut Model,
-    view: &QuestionsView,
-    answer: QuestionAnswer,
-    effects: &mut Vec<Effect>,
-) {
-    model.run_waited(view.quiet.since);
-    let typed = view.typed();
+fn send_answers(model: &mut Model, view: &QuestionsView, answer: QuestionAnswer, effects: &mut Vec<Effect>) {
+    model.subtract_run_wait(view.quiet.since);
+    let typed = view.typed_text();
     if answer == QuestionAnswer::Declined && !typed.is_empty() {
         model.composer.paste(&typed);
     }
@@ -337,8 +339,8 @@ fn questions_answered(
 
 fn plan_key(model: &mut Model, mut view: Box<PlanView>, key: Key, page: usize, effects: &mut Vec<Effect>) {
     match view.key(key, page) {
-        KeyOutcome::Done(choice) => plan::chosen(model, view, choice, effects),
-        KeyOutcome::Closed => plan::closed(model, &view, effects),
+        KeyOutcome::Done(choice) => plan::apply_choice(model, view, choice, effects),
+        KeyOutcome::Closed => plan::on_close(model, &view, effects),
         KeyOutcome::Ignored | KeyOutcome::Handled => model.overlays.push(Overlay::Plan(view)),
     }
 }
@@ -349,7 +351,7 @@ fn decides(key: Key) -> bool {
 }
 
 /// Carries out a choice in a list.
-fn chosen(
+fn apply_choice(
     model: &mut Model,
     mut picker: Picker,
     ticket: Option<Ticket>,
@@ -360,7 +362,7 @@ fn chosen(
         PickerChoice::Pick(key) => {
             model.forget(picker.search.take(), effects);
             model.forget(ticket, effects);
-            picked(model, &picker, &key, effects);
+            on_pick(model, &picker, &key, effects);
         }
         PickerChoice::Scope => sessions::open_other_scope(model, picker, ticket, effects),
         PickerChoice::Rename(key, name) => {
@@ -384,20 +386,20 @@ fn chosen(
     }
 }
 
-fn picked(model: &mut Model, picker: &Picker, key: &str, effects: &mut Vec<Effect>) {
+fn on_pick(model: &mut Model, picker: &Picker, key: &str, effects: &mut Vec<Effect>) {
     match picker.kind {
-        PickerKind::Sessions { .. } => sessions::picked(model, picker, key, effects),
+        PickerKind::Sessions { .. } => sessions::on_pick(model, picker, key, effects),
         PickerKind::Forks => tree::fork(key, effects),
-        PickerKind::Models => login::model_picked(model, key, effects),
-        PickerKind::Thinking => thinking::picked(model, key, effects),
+        PickerKind::Models => login::on_model_pick(model, key, effects),
+        PickerKind::Thinking => thinking::on_pick(model, key, effects),
         PickerKind::Themes => themes::set(model, key, effects),
         PickerKind::StoredKeys => login::remove(model, key, effects),
-        PickerKind::Providers => login::picked(model, key, effects),
-        PickerKind::Prompts => prompts::picked(model, key),
+        PickerKind::Providers => login::on_pick(model, key, effects),
+        PickerKind::Prompts => prompts::on_pick(model, key),
         PickerKind::Palette => run(model, key, effects),
-        PickerKind::Checkpoints => undo::picked(model, key),
-        PickerKind::UndoScope => undo::scope_picked(model, key, effects),
-        PickerKind::UndoConflict => undo::conflict_picked(model, key, effects),
+        PickerKind::Checkpoints => undo::on_pick(model, key),
+        PickerKind::UndoScope => undo::on_scope_pick(model, key, effects),
+        PickerKind::UndoConflict => undo::on_conflict_pick(model, key, effects),
     }
 }
 

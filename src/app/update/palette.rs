@@ -10,7 +10,7 @@ use crate::printable::Printable;
 const NAMES: usize = 18;
 
 /// Whether an action can be chosen here: not an action on a selected panel, as none is selected.
-fn offered(row: &&ActionRow) -> bool {
+fn is_offered(row: &&ActionRow) -> bool {
     row.action != Action::Palette && row.context != KeyContext::Panel
 }
 
@@ -21,7 +21,7 @@ pub(super) fn open(model: &mut Model) {
         let name = format!("/{}", row.name);
         PickerRow { title: title(&name, &row.help), key: name, ..PickerRow::default() }
     });
-    let actions = action::TABLE.iter().filter(offered).map(|row| PickerRow {
+    let actions = action::TABLE.iter().filter(is_offered).map(|row| PickerRow {
         key: row.name.to_owned(),
         title: title(row.name, row.help),
         note: Printable::line(&model.keymap.hint(row.action).unwrap_or_default()),

@@ -48,7 +48,7 @@ pub(super) fn copy_command(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Asks for the values of the panel's secrets, or hides them again.
 pub(super) fn reveal(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.transcript.selected_secrets() {
-        Some(secrets) if secrets.shown().is_empty() => {
+        Some(secrets) if secrets.revealed_lines().is_empty() => {
             let query = Query::Reveal { placeholders: model.transcript.selected_placeholders() };
             effects.push(TaskCommand::Query { ticket: NO_TICKET, query }.into());
         }
@@ -58,7 +58,7 @@ pub(super) fn reveal(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Shows the keys that rerun a command without the sandbox that has just refused a part of it.
-pub(super) fn offer_unconfined(model: &mut Model) {
+pub(super) fn offer_unconfined_run(model: &mut Model) {
     let select = model.keymap.hint(Action::SelectPanel);
     if let Some((select, again)) = select.zip(model.keymap.hint(Action::PanelRerun)) {
         model.remark(&format!("{select}, then {again} runs it again without the sandbox"));

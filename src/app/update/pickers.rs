@@ -21,7 +21,7 @@ pub(super) fn open(model: &mut Model, mut picker: Picker, rows: Vec<PickerRow>) 
 }
 
 /// A row with only a name.
-pub(super) fn named_row(name: &str, current: bool) -> PickerRow {
+pub(super) fn name_only_row(name: &str, current: bool) -> PickerRow {
     PickerRow { key: name.to_owned(), title: Printable::line(name), current, ..PickerRow::default() }
 }
 
@@ -53,7 +53,7 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: Result<Vec<PickerRow
 }
 
 /// Closes the list of changes or extensions that waits for this query, which failed; false when it is another one's.
-pub(super) fn failed(model: &mut Model, ticket: Ticket, error: &str) -> bool {
+pub(super) fn on_failure(model: &mut Model, ticket: Ticket, error: &str) -> bool {
     let waits = |overlay: &Overlay| {
         matches!(overlay, Overlay::Changes(view) if view.ticket == Some(ticket))
             || matches!(overlay, Overlay::Extensions(view) if view.ticket == Some(ticket))

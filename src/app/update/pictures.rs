@@ -81,8 +81,8 @@ fn picture_paths(text: &str) -> Vec<Vec<PathBuf>> {
 fn picture_path(word: &str, decode: bool) -> Option<PathBuf> {
     let address = word.strip_prefix("file://").map(|rest| rest.strip_prefix("localhost").unwrap_or(rest));
     let path = match address {
-        Some(path) => percent_decoded(path),
-        None if decode => percent_decoded(word),
+        Some(path) => percent_decode(path),
+        None if decode => percent_decode(word),
         None => word.to_owned(),
     };
     let (_, extension) = path.rsplit_once('.')?;
@@ -113,7 +113,7 @@ fn shell_words(line: &str) -> Vec<String> {
 }
 
 /// Text with its `%20` and the like decoded; unchanged where the result is not valid text.
-fn percent_decoded(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8().map_or_else(|_| text.to_owned(), Into::into)
 }
 

@@ -8,9 +8,9 @@ use tau_protocol::message::Block;
 
 /// The place that the next screen on this session restores.
 pub fn screen_place(model: &Model) -> ScreenPlace {
-    let (draft, pictures) = model.composer.expanded();
+    let (draft, pictures) = model.composer.expanded_content();
     let edited = model.editing.as_ref().map(|edit| &edit.draft).filter(|draft| !draft.is_empty());
-    let set_aside = model.drafts.iter().chain(edited).map(Draft::expanded);
+    let set_aside = model.drafts.iter().chain(edited).map(Draft::expanded_content);
     let top = match model.transcript.position {
         ScrollPosition::Tail => None,
         ScrollPosition::Top(Anchor { entry, part, row }) => {

@@ -11,13 +11,13 @@ use tau_tools::plan::WorkPlan;
 use tau_tools::user_error::UserError;
 
 /// Records a change of the accepted plan or its progress.
-pub(super) fn changed(model: &mut Model, plan: Option<&WorkPlan>) {
+pub(super) fn on_change(model: &mut Model, plan: Option<&WorkPlan>) {
     model.plan = plan.cloned();
     model.is_plan_over = model.status.run.is_none() && model.plan.as_ref().is_some_and(WorkPlan::is_finished);
 }
 
 /// Records the end of a run: a plan that is finished stays out of sight from now on.
-pub(super) fn run_ended(model: &mut Model) {
+pub(super) fn on_run_end(model: &mut Model) {
     model.is_plan_over |= model.plan.as_ref().is_some_and(WorkPlan::is_finished);
 }
 
@@ -25,7 +25,7 @@ pub(super) fn run_ended(model: &mut Model) {
 pub(super) fn open(model: &mut Model) {
     match &model.plan {
         Some(plan) => {
-            let view = PlanView::shown(&plan.marked(), model.now);
+            let view = PlanView::accepted(&plan.checklist(), model.now);
             model.overlays.push(Overlay::Plan(Box::new(view)));
         }
         None => model.remark("no plan was accepted in this session; use /mode plan to make one"),
@@ -41,7 +41,7 @@ pub(super) fn fold(model: &mut Model) {
 }
 
 /// Carries out the user's decision.
-pub(super) fn chosen(
+pub(super) fn apply_choice(
     model: &mut Model,
     mut view: Box<PlanView>,
     choice: PlanChoice,
@@ -68,7 +68,7 @@ pub(super) fn chosen(
 }
 
 /// Handles a closed dialog: for a proposed plan, stops the run.
-pub(super) fn closed(model: &mut Model, view: &PlanView, effects: &mut Vec<Effect>) {
+pub(super) fn on_close(model: &mut Model, view: &PlanView, effects: &mut Vec<Effect>) {
     if view.id.is_none() {
         return;
     }
@@ -81,13 +81,13 @@ pub(super) fn closed(model: &mut Model, view: &PlanView, effects: &mut Vec<Effec
 
 fn send(model: &mut Model, view: &PlanView, answer: QuestionAnswer, effects: &mut Vec<Effect>) {
     let Some(id) = view.id.clone() else { return };
-    model.run_waited(view.quiet.since);
+    model.subtract_run_wait(view.quiet.since);
     model.transcript.show_tail();
     effects.push(QuestionCommand::Answer { id, answer }.into());
 }
 
 /// Takes the plan from the editor.
-pub(super) fn edited(model: &mut Model, ticket: Ticket, answer: Result<Option<String>, UserError>) {
+pub(super) fn on_editor_reply(model: &mut Model, ticket: Ticket, answer: Result<Option<String>, UserError>) {
     let now = model.now;
     let open = model.overlays.iter_mut().rev().find_map(|overlay| overlay.as_plan());
     let Some(view) = open.filter(|view| view.ticket == Some(ticket)) else { return };

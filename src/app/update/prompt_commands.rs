@@ -13,29 +13,33 @@ use tau_protocol::event::NoticeLevel;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState, PromptCommand, plain_name};
 
 /// Stores the commands that stand for prompts.
-pub(super) fn listed(model: &mut Model, commands: &[PromptCommand], effects: &mut Vec<Effect>) {
+pub(super) fn on_commands(model: &mut Model, commands: &[PromptCommand], effects: &mut Vec<Effect>) {
     use_rows(model, commands);
     model.commands_follow = false;
     match model.early_command.take() {
-        Some((queue, text)) if model.composer.expanded().0 == text => submit::enter(model, queue, effects),
+        Some((queue, text)) if model.composer.expanded_content().0 == text => {
+            submit::enter(model, queue, effects)
+        }
         Some(_) | None => list_again(model, effects),
     }
 }
 
 /// Stores the commands after MCP servers have changed theirs.
-pub(super) fn changed(model: &mut Model, commands: &[PromptCommand], effects: &mut Vec<Effect>) {
+pub(super) fn on_change(model: &mut Model, commands: &[PromptCommand], effects: &mut Vec<Effect>) {
     use_rows(model, commands);
     let commands = Arc::clone(&model.commands);
     let is_known = |text: &str| matches!(commands.parse(text.trim_end()), Some(Ok(_)));
     match model.early_command.take_if(|(_, text)| is_known(text)) {
-        Some((queue, text)) if model.composer.expanded().0 == text => submit::enter(model, queue, effects),
+        Some((queue, text)) if model.composer.expanded_content().0 == text => {
+            submit::enter(model, queue, effects)
+        }
         Some(_) | None => list_again(model, effects),
     }
 }
 
 /// Reports whether an unknown command belongs to a starting server: then it is sent once that is ready, if it
 /// still exists.
-pub(super) fn servers_listed(model: &mut Model, ticket: Ticket, rows: &[ExtensionRow]) {
+pub(super) fn on_servers(model: &mut Model, ticket: Ticket, rows: &[ExtensionRow]) {
     if model.early_asked.take_if(|asked| *asked == ticket).is_none() {
         return;
     }
@@ -55,7 +59,7 @@ pub(super) fn servers_listed(model: &mut Model, ticket: Ticket, rows: &[Extensio
             model.transcript.notice(NoticeLevel::Info, &said, Some(hint));
             model.early_command = Some((queue, text));
         }
-        None => submit::unknown(model, word),
+        None => submit::refuse_unknown(model, word),
     }
 }
 

@@ -31,7 +31,7 @@ fn rows(model: &Model) -> Vec<PickerRow> {
 }
 
 /// Shows an earlier prompt; a draft that undo could not return to is set aside.
-pub(super) fn picked(model: &mut Model, prompt: &str) {
+pub(super) fn on_pick(model: &mut Model, prompt: &str) {
     if let Some(draft) = model.composer.recall(prompt) {
         queue::set_aside(model, draft);
     }
@@ -40,5 +40,5 @@ pub(super) fn picked(model: &mut Model, prompt: &str) {
 /// A note marks commands; `!` in the query finds all of them.
 fn prompt_row(text: &str) -> PickerRow {
     let note = if text.starts_with('!') { "command" } else { "" };
-    PickerRow { note: Printable::line(note), ..pickers::named_row(text, false) }
+    PickerRow { note: Printable::line(note), ..pickers::name_only_row(text, false) }
 }

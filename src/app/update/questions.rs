@@ -7,14 +7,14 @@ use crate::overlays::quiet::Quiet;
 
 /// The name of the question on top.
 pub(super) fn on_top(model: &Model) -> Option<String> {
-    model.overlays.last().and_then(Overlay::asked).map(str::to_owned)
+    model.overlays.last().and_then(Overlay::question_name).map(str::to_owned)
 }
 
 /// Begins the quiet time of the question on top, unless it was on top `before`.
 pub(super) fn appears(model: &mut Model, before: Option<&str>) {
     let now = model.now;
     if let Some(top) = model.overlays.last_mut()
-        && top.asked().is_some_and(|name| Some(name) != before)
+        && top.question_name().is_some_and(|name| Some(name) != before)
         && let Some(quiet) = top.quiet()
     {
         *quiet = Quiet::new(now);
@@ -37,8 +37,8 @@ pub(super) fn withdraw(model: &mut Model, is_gone: impl Fn(&str) -> bool) {
     model.overlays = left;
     let is_stopping = model.status.run.as_ref().is_none_or(|run| run.stopping);
     for overlay in Vec::<Overlay>::into_iter(gone) {
-        overlay.blocks_since().into_iter().for_each(|since| model.run_waited(since));
-        let typed = overlay.typed();
+        overlay.blocks_since().into_iter().for_each(|since| model.subtract_run_wait(since));
+        let typed = overlay.typed_text();
         if !typed.is_empty() {
             model.composer.paste(&typed);
         }

@@ -22,7 +22,12 @@ pub(super) fn open(model: &mut Model) {
 }
 
 /// Carries out the action on the selected message. Unless it is edited or sent, the list stays open.
-pub(super) fn chosen(model: &mut Model, view: QueueView, choice: QueueChoice, effects: &mut Vec<Effect>) {
+pub(super) fn apply_choice(
+    model: &mut Model,
+    view: QueueView,
+    choice: QueueChoice,
+    effects: &mut Vec<Effect>,
+) {
     let message = view.selected.clone();
     match choice {
         QueueChoice::Edit => edit(model, message),
@@ -57,7 +62,7 @@ fn edit(model: &mut Model, message: QueuedMessage) {
 }
 
 /// The queued message that is being edited.
-pub(super) fn edited(model: &Model) -> Option<QueuedMessage> {
+pub(super) fn edited_message(model: &Model) -> Option<QueuedMessage> {
     model.editing.as_ref().map(|edit| edit.message.clone())
 }
 
@@ -70,7 +75,7 @@ pub(super) fn begins_edit(model: &Model, before: Option<&QueuedMessage>) -> bool
 /// Saves the edit of a queued message; false when none is being edited.
 pub(super) fn save_edit(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let Some(edit) = model.editing.take() else { return false };
-    let (text, images) = model.composer.expanded();
+    let (text, images) = model.composer.expanded_content();
     let text = text.trim_end().to_owned();
     if text.is_empty() && images.is_empty() {
         model.remark("an empty message cannot be queued");
@@ -88,7 +93,7 @@ pub(super) fn save_edit(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
 /// Discards the edit of a queued message; false when none is being edited.
 pub(super) fn leave_edit(model: &mut Model) -> bool {
     let Some(edit) = model.editing.take() else { return false };
-    let text = model.composer.expanded().0;
+    let text = model.composer.expanded_content().0;
     model.composer.reset((text != edit.message.text).then_some(text));
     model.composer.put_draft(edit.draft);
     model.completion = None;
@@ -111,7 +116,7 @@ pub(super) fn is_written_over(model: &mut Model, key: Key) -> bool {
 /// Closes the list on top; what was typed there and has had no effect yet is the beginning of a word in the draft.
 pub(super) fn write_over(model: &mut Model) {
     model.overlays.pop();
-    misdirected::write_begun(model);
+    misdirected::write_pending_letters(model);
 }
 
 /// Follows the agent's report of its queues.
@@ -139,7 +144,7 @@ pub(super) fn follow(model: &mut Model) {
 }
 
 /// Handles a change that came too late. The text of an edit stays in the composer.
-pub(super) fn failed(model: &mut Model, change: &QueueChange) {
+pub(super) fn on_change_failure(model: &mut Model, change: &QueueChange) {
     if let QueueChange::Replace { text, images } = change {
         let draft = model.composer.take_draft();
         if !draft.is_empty() {

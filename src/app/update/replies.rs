@@ -10,9 +10,9 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::printable::Printable;
 use crate::request::{
-    Applied, EditorUse, FileMatches, FoundSessions, LocalModelServer, LoggedIn, LoginProvider, LoginWay,
-    ModelList, ModelsFor, Pasted, Picture, ScreenReply, SessionRows, SettingList, SignInStep, TakeReply,
-    Ticket,
+    ClipboardContent, EditorUse, FileMatches, FoundSessions, LocalModelServer, LoggedIn, LoginProvider,
+    LoginWay, ModelList, ModelsFor, Picture, ScreenReply, SessionRows, SettingList, SettingsUpdate,
+    SignInStep, TakeReply, Ticket,
 };
 use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews};
 use tau_protocol::chosen::ChosenMode;
@@ -50,7 +50,7 @@ struct Replies<'a> {
 
 impl Replies<'_> {
     /// The answer; an error is shown.
-    fn shown<T>(&mut self, answer: Result<T, UserError>) -> Option<T> {
+    fn ok_or_notice<T>(&mut self, answer: Result<T, UserError>) -> Option<T> {
         match answer {
             Ok(answer) => Some(answer),
             Err(error) => {
@@ -63,13 +63,13 @@ impl Replies<'_> {
 
 impl TakeReply for Replies<'_> {
     fn sessions(&mut self, answer: Result<SessionRows, UserError>) {
-        sessions::listed(self.model, self.ticket, answer, self.effects);
+        sessions::on_sessions(self.model, self.ticket, answer, self.effects);
     }
 
     fn search_sessions(&mut self, query: String, answer: Result<FoundSessions, UserError>) {
         // The search is an extra: its failure does not affect the list.
         if let Ok(found) = answer {
-            sessions::found(self.model, &query, found, self.effects);
+            sessions::on_search_results(self.model, &query, found, self.effects);
         }
     }
 
@@ -82,15 +82,15 @@ impl TakeReply for Replies<'_> {
     }
 
     fn answer_session(&mut self, id: String, answer: Result<Option<QueryAnswer>, UserError>) {
-        board::answered(self.model, self.ticket, &id, answer, self.effects);
+        board::on_reply(self.model, self.ticket, &id, answer, self.effects);
     }
 
     fn send_to_session(&mut self, text: String, answer: Result<String, UserError>) {
-        board::sent(self.model, self.ticket, &text, answer, self.effects);
+        board::on_send_result(self.model, self.ticket, &text, answer, self.effects);
     }
 
     fn archive_session(&mut self, answer: Result<String, UserError>) {
-        board::changed(self.model, self.ticket, answer, self.effects);
+        board::on_action_result(self.model, self.ticket, answer, self.effects);
     }
 
     fn attempts(&mut self, answer: Result<AttemptList, UserError>) {
@@ -102,7 +102,7 @@ impl TakeReply for Replies<'_> {
     }
 
     fn stop_attempts(&mut self, answer: Result<String, UserError>) {
-        attempts::done(self.model, self.ticket, answer, self.effects);
+        attempts::on_action_result(self.model, self.ticket, answer, self.effects);
     }
 
     fn attempt_changes(&mut self, answer: Result<Vec<AttemptFile>, UserError>) {
@@ -110,15 +110,15 @@ impl TakeReply for Replies<'_> {
     }
 
     fn take_attempt_parts(&mut self, answer: Result<String, UserError>) {
-        attempts::parts_taken(self.model, self.ticket, answer, self.effects);
+        attempts::on_parts_taken(self.model, self.ticket, answer, self.effects);
     }
 
     fn take_attempt(&mut self, answer: Result<String, UserError>) {
-        attempts::done(self.model, self.ticket, answer, self.effects);
+        attempts::on_action_result(self.model, self.ticket, answer, self.effects);
     }
 
     fn drop_attempts(&mut self, answer: Result<String, UserError>) {
-        attempts::done(self.model, self.ticket, answer, self.effects);
+        attempts::on_action_result(self.model, self.ticket, answer, self.effects);
     }
 
     fn worktrees(&mut self, answer: Result<Vec<WorktreeRow>, UserError>) {
@@ -126,19 +126,19 @@ impl TakeReply for Replies<'_> {
     }
 
     fn enter_worktree(&mut self, answer: Result<WorktreeDone, UserError>) {
-        worktrees::done(self.model, self.ticket, answer, self.effects);
+        worktrees::on_action_result(self.model, self.ticket, answer, self.effects);
     }
 
     fn end_worktree(&mut self, answer: Result<WorktreeDone, UserError>) {
-        worktrees::done(self.model, self.ticket, answer, self.effects);
+        worktrees::on_action_result(self.model, self.ticket, answer, self.effects);
     }
 
     fn find_session(&mut self, id: String, answer: Result<String, UserError>) {
-        board::found(self.model, self.ticket, id, answer, self.effects);
+        board::on_session_found(self.model, self.ticket, id, answer, self.effects);
     }
 
     fn stop_session(&mut self, answer: Result<String, UserError>) {
-        board::changed(self.model, self.ticket, answer, self.effects);
+        board::on_action_result(self.model, self.ticket, answer, self.effects);
     }
 
     fn preview(&mut self, path: PathBuf, answer: Result<LastExchange, UserError>) {
@@ -149,7 +149,7 @@ impl TakeReply for Replies<'_> {
     }
 
     fn rename_session(&mut self, answer: Result<String, UserError>) {
-        if let Some(text) = self.shown(answer) {
+        if let Some(text) = self.ok_or_notice(answer) {
             self.model.remark(&text);
         }
     }
@@ -157,7 +157,7 @@ impl TakeReply for Replies<'_> {
     fn delete_session(&mut self, path: PathBuf, answer: Result<String, UserError>) {
         match answer {
             Ok(text) => {
-                sessions::deleted(self.model, &path, self.effects);
+                sessions::remove_row(self.model, &path, self.effects);
                 self.model.remark(&text);
             }
             // The list would hide a notice.
@@ -166,23 +166,23 @@ impl TakeReply for Replies<'_> {
     }
 
     fn export(&mut self, answer: Result<String, UserError>) {
-        if let Some(text) = self.shown(answer) {
+        if let Some(text) = self.ok_or_notice(answer) {
             self.model.transcript.notice(NoticeLevel::Info, &text, None);
         }
     }
 
     fn models(&mut self, purpose: ModelsFor, answer: Result<ModelList, UserError>) {
-        models::listed(self.model, self.ticket, purpose, answer, self.effects);
+        models::on_models(self.model, self.ticket, purpose, answer, self.effects);
     }
 
     fn servers(&mut self, answer: Result<Vec<LocalModelServer>, UserError>) {
-        if let Some(servers) = self.shown(answer) {
+        if let Some(servers) = self.ok_or_notice(answer) {
             models::servers(self.model, &servers);
         }
     }
 
     fn providers(&mut self, answer: Result<Vec<LoginProvider>, UserError>) {
-        login::listed(self.model, self.ticket, answer);
+        login::on_providers(self.model, self.ticket, answer);
     }
 
     fn login_name(&mut self, provider: String, answer: Result<LoginWay, UserError>) {
@@ -190,12 +190,12 @@ impl TakeReply for Replies<'_> {
             Ok(LoginWay::Key) => {}
             Ok(LoginWay::Token(how)) => login::ask_for_token(self.model, &provider, &how),
             Ok(LoginWay::Login) => login::sign_in_instead(self.model, &provider, self.effects),
-            Err(error) => login::refused(self.model, &provider, &error),
+            Err(error) => login::refuse_provider(self.model, &provider, &error),
         }
     }
 
     fn sign_in(&mut self, answer: Result<SignInStep, UserError>) {
-        login::stepped(self.model, self.ticket, answer, self.effects);
+        login::on_sign_in_step(self.model, self.ticket, answer, self.effects);
     }
 
     fn paste_sign_in(&mut self, answer: Result<String, UserError>) {
@@ -206,88 +206,88 @@ impl TakeReply for Replies<'_> {
     }
 
     fn login(&mut self, answer: Result<LoggedIn, UserError>) {
-        login::stored(self.model, self.ticket, answer, self.effects);
+        login::on_key_stored(self.model, self.ticket, answer, self.effects);
     }
 
     fn stored_keys(&mut self, answer: Result<Vec<LoginProvider>, UserError>) {
-        login::listed_stored(self.model, self.ticket, answer);
+        login::on_stored_keys(self.model, self.ticket, answer);
     }
 
     fn logout(&mut self, answer: Result<String, UserError>) {
-        if let Some(text) = self.shown(answer) {
+        if let Some(text) = self.ok_or_notice(answer) {
             self.model.models.clear();
             self.model.transcript.notice(NoticeLevel::Info, &text, None);
         }
     }
 
-    fn reload(&mut self, answer: Result<Applied, UserError>) {
-        if let Some(applied) = self.shown(answer) {
+    fn reload(&mut self, answer: Result<SettingsUpdate, UserError>) {
+        if let Some(applied) = self.ok_or_notice(answer) {
             self.model.models.clear();
-            trust::applied(self.model, applied, self.effects);
+            trust::apply_settings(self.model, applied, self.effects);
         }
     }
 
     fn settings(&mut self, answer: Result<SettingList, UserError>) {
-        settings::listed(self.model, self.ticket, answer, self.effects);
+        settings::on_settings(self.model, self.ticket, answer, self.effects);
     }
 
     fn set_setting(&mut self, answer: Result<SettingList, UserError>) {
-        settings::listed(self.model, self.ticket, answer, self.effects);
+        settings::on_settings(self.model, self.ticket, answer, self.effects);
     }
 
-    fn choose_mode(&mut self, chosen: ChosenMode, answer: Result<Applied, UserError>) {
-        approval::mode_kept(self.model, chosen, answer, self.effects);
+    fn choose_mode(&mut self, chosen: ChosenMode, answer: Result<SettingsUpdate, UserError>) {
+        approval::on_mode_stored(self.model, chosen, answer, self.effects);
     }
 
-    fn decide(&mut self, answer: Result<Applied, UserError>) {
-        offers::decided(self.model, answer, self.effects);
+    fn decide(&mut self, answer: Result<SettingsUpdate, UserError>) {
+        offers::on_answer_stored(self.model, answer, self.effects);
     }
 
-    fn set_keys(&mut self, answer: Result<Applied, UserError>) {
-        key_list::saved(self.model, self.ticket, answer, self.effects);
+    fn set_keys(&mut self, answer: Result<SettingsUpdate, UserError>) {
+        key_list::on_save_result(self.model, self.ticket, answer, self.effects);
     }
 
-    fn turn_extension(&mut self, answer: Result<Applied, UserError>) {
-        extensions::turned(self.model, self.ticket, answer, self.effects);
+    fn turn_extension(&mut self, answer: Result<SettingsUpdate, UserError>) {
+        extensions::on_turn_result(self.model, self.ticket, answer, self.effects);
     }
 
     fn status_command(&mut self, answer: Result<String, UserError>) {
-        status_line::printed(self.model, &answer);
+        status_line::on_output(self.model, &answer);
     }
 
     fn folders(&mut self, answer: Result<Vec<Folder>, UserError>) {
-        if let Some(folders) = self.shown(answer) {
+        if let Some(folders) = self.ok_or_notice(answer) {
             trust::ask(self.model, folders);
         }
     }
 
-    fn trust(&mut self, answer: Result<Applied, UserError>) {
-        if let Some(applied) = self.shown(answer) {
-            trust::applied(self.model, applied, self.effects);
+    fn trust(&mut self, answer: Result<SettingsUpdate, UserError>) {
+        if let Some(applied) = self.ok_or_notice(answer) {
+            trust::apply_settings(self.model, applied, self.effects);
         }
     }
 
     fn files(&mut self, answer: Result<FileMatches, UserError>) {
-        if let Some(matches) = self.shown(answer) {
+        if let Some(matches) = self.ok_or_notice(answer) {
             completion::fill_files(self.model, self.ticket, &matches);
         }
     }
 
     fn paths(&mut self, answer: Result<Vec<String>, UserError>) {
-        if let Some(paths) = self.shown(answer) {
+        if let Some(paths) = self.ok_or_notice(answer) {
             completion::fill_paths(self.model, self.ticket, &paths, self.effects);
         }
     }
 
     fn clipboard(&mut self, text: String, answer: Result<Option<String>, UserError>) {
-        copy::done(self.model, &text, answer);
+        copy::report_result(self.model, &text, answer);
     }
 
-    fn read_clipboard(&mut self, answer: Result<Pasted, UserError>) {
+    fn read_clipboard(&mut self, answer: Result<ClipboardContent, UserError>) {
         self.model.remark = None;
         match answer {
-            Ok(Pasted::Text(text)) => keys::paste(self.model, &text, self.effects),
-            Ok(Pasted::Picture(picture)) => pictures::insert(self.model, picture),
+            Ok(ClipboardContent::Text(text)) => keys::paste(self.model, &text, self.effects),
+            Ok(ClipboardContent::Picture(picture)) => pictures::insert(self.model, picture),
             Err(text) => self.model.transcript.notice(NoticeLevel::Warning, &text, None),
         }
     }
@@ -297,13 +297,13 @@ impl TakeReply for Replies<'_> {
     }
 
     fn theme_file(&mut self, answer: Result<String, UserError>) {
-        if let Some(name) = self.shown(answer) {
+        if let Some(name) = self.ok_or_notice(answer) {
             themes::set(self.model, &name, self.effects);
         }
     }
 
     fn history(&mut self, answer: Result<Vec<String>, UserError>) {
-        if let Some(prompts) = self.shown(answer) {
+        if let Some(prompts) = self.ok_or_notice(answer) {
             self.model.composer.set_history(prompts);
             prompts::fill(self.model);
         }
@@ -312,18 +312,18 @@ impl TakeReply for Replies<'_> {
     fn editor(&mut self, text: String, purpose: EditorUse, answer: Result<Option<String>, UserError>) {
         match purpose {
             EditorUse::Composer => {
-                if let Some(Some(edited)) = self.shown(answer) {
-                    composing::edited(self.model, &text, edited.trim_end_matches('\n'));
+                if let Some(Some(edited)) = self.ok_or_notice(answer) {
+                    composing::take_editor_text(self.model, &text, edited.trim_end_matches('\n'));
                 }
             }
-            EditorUse::Approval => approval::edited(self.model, self.ticket, answer, self.effects),
-            EditorUse::Plan => plan::edited(self.model, self.ticket, answer),
+            EditorUse::Approval => approval::on_editor_reply(self.model, self.ticket, answer, self.effects),
+            EditorUse::Plan => plan::on_editor_reply(self.model, self.ticket, answer),
         }
     }
 
     fn open_in_editor(&mut self, answer: Result<String, UserError>) {
-        approval::viewed(self.model, self.ticket, answer.is_ok());
-        self.shown(answer);
+        approval::on_viewer_closed(self.model, self.ticket, answer.is_ok());
+        self.ok_or_notice(answer);
     }
 
     fn branch(&mut self, answer: Result<Option<String>, UserError>) {

@@ -18,7 +18,7 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Refreshes an open list after a change of the rules elsewhere, unless an answer is pending.
-pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn on_change(model: &mut Model, effects: &mut Vec<Effect>) {
     let ticket = model.next_ticket();
     if let Some(view) = model.open::<RulesView>().filter(|view| view.ticket.is_none()) {
         list_again(view, ticket, effects);
@@ -32,7 +32,7 @@ fn list_again(view: &mut RulesView, ticket: Ticket, effects: &mut Vec<Effect>) {
 }
 
 /// Carries out the outcome of a key; the list stays open.
-pub(super) fn chosen(
+pub(super) fn apply_choice(
     model: &mut Model,
     mut view: Box<RulesView>,
     choice: RuleChoice,
@@ -62,7 +62,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
 
 /// Asks which earlier calls the rule would have decided, if that is unknown.
 fn look_up(model: &mut Model, view: &mut RulesView, effects: &mut Vec<Effect>) {
-    let Some((rule, list)) = view.sought() else { return };
+    let Some((rule, list)) = view.rule_to_look_up() else { return };
     if rule.is_empty() {
         return view.set_coverage(Coverage::Known(Vec::new()));
     }
@@ -70,7 +70,7 @@ fn look_up(model: &mut Model, view: &mut RulesView, effects: &mut Vec<Effect>) {
 }
 
 /// Handles the agent's answer. True when the list waited for it.
-pub(super) fn answered(
+pub(super) fn on_answer(
     model: &mut Model,
     ticket: Ticket,
     answer: &Result<QueryAnswer, UserError>,
@@ -84,7 +84,7 @@ pub(super) fn answered(
         view.set_coverage(Coverage::of(answer));
     } else {
         let is_refused = view.change.is_some() && answer.is_err();
-        filled(&mut view, answer);
+        fill_rules(&mut view, answer);
         if is_refused {
             // The rule may have been changed elsewhere.
             list_again(&mut view, model.next_ticket(), effects);
@@ -96,7 +96,7 @@ pub(super) fn answered(
 }
 
 /// All current rules, after a change or without one.
-fn filled(view: &mut RulesView, answer: &Result<QueryAnswer, UserError>) {
+fn fill_rules(view: &mut RulesView, answer: &Result<QueryAnswer, UserError>) {
     view.ticket = None;
     let change = view.change.take();
     match answer {
@@ -104,7 +104,7 @@ fn filled(view: &mut RulesView, answer: &Result<QueryAnswer, UserError>) {
             view.fill(rules.clone());
             if let Some(change) = change {
                 view.stage = RuleStage::Choosing;
-                view.said = Some(Ok(Printable::line(&said(&change))));
+                view.said = Some(Ok(Printable::line(&describe_change(&change))));
                 view.select(&change);
             }
         }
@@ -114,7 +114,7 @@ fn filled(view: &mut RulesView, answer: &Result<QueryAnswer, UserError>) {
 }
 
 /// The change, in words.
-fn said(change: &RuleChange) -> String {
+fn describe_change(change: &RuleChange) -> String {
     match (&change.remove, &change.add) {
         (_, Some(new)) => format!("saved: {} {}", new.list.name(), new.rule),
         (Some(old), None) => format!("removed: {} {}", old.list.name(), old.rule),

@@ -71,7 +71,7 @@ pub(super) fn show(model: &mut Model) {
 /// The limits of the plan, on a line of their own; empty if the provider has reported none.
 fn plan(model: &Model) -> String {
     let window = |window: &PlanWindow| {
-        let used = format!("{} {}% used", window.name, window.used(model.now));
+        let used = format!("{} {}% used", window.name, window.usage_percent(model.now));
         let left = window.resets_at.map(|end| end - model.now).filter(|left| *left > 0);
         left.map_or(used.clone(), |left| format!("{used}, resets in {}", span(left)))
     };
@@ -80,14 +80,14 @@ fn plan(model: &Model) -> String {
 }
 
 /// A path without the quotes around it, as a shell takes it.
-fn unquoted(path: &str) -> &str {
+fn unquote(path: &str) -> &str {
     let inside = |quote: char| path.strip_prefix(quote)?.strip_suffix(quote);
     inside('"').or_else(|| inside('\'')).unwrap_or(path)
 }
 
 /// Exports the session: asks the agent for its location.
 pub(super) fn export(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
-    let file = Some(PathBuf::from(unquoted(file))).filter(|file| !file.as_os_str().is_empty());
+    let file = Some(PathBuf::from(unquote(file))).filter(|file| !file.as_os_str().is_empty());
     let ticket = model.query(Query::Source, effects);
     model.exports.insert(ticket, file);
 }
@@ -102,7 +102,7 @@ pub(super) fn import(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
             Some("for example /import ~/session.jsonl"),
         );
     }
-    let path = PathBuf::from(unquoted(file));
+    let path = PathBuf::from(unquote(file));
     effects.push(SessionCommand::Change(SessionChange::Import { path }).into());
 }
 
@@ -119,7 +119,7 @@ pub(super) fn export_from(
 }
 
 /// Handles a failed query; only the one of an export has a ticket.
-pub(super) fn export_failed(model: &mut Model, ticket: Ticket, error: &str) {
+pub(super) fn on_export_failure(model: &mut Model, ticket: Ticket, error: &str) {
     if model.exports.remove(&ticket).is_some() {
         model.transcript.notice(NoticeLevel::Warning, error, None);
     }

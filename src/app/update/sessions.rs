@@ -17,7 +17,7 @@ use crate::time_format::age;
 use tau_protocol::command::{SessionChange, SessionCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::session_row::{FoundSession, LastExchange, SessionOrigin, SessionRow};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 
 /// Minimum number of letters for a search in what was said.
@@ -59,7 +59,7 @@ pub(super) fn leave(model: &mut Model) {
 }
 
 /// Opens the picked session, at the text that was searched for.
-pub(super) fn picked(model: &mut Model, picker: &Picker, key: &str, effects: &mut Vec<Effect>) {
+pub(super) fn on_pick(model: &mut Model, picker: &Picker, key: &str, effects: &mut Vec<Effect>) {
     let found = picker.text_match(key).map(|found| found.passage.clone());
     model.sought_passage = found.filter(|passage| !passage.is_empty());
     let (path, source) = (PathBuf::from(key), picker.source(key));
@@ -69,7 +69,7 @@ pub(super) fn picked(model: &mut Model, picker: &Picker, key: &str, effects: &mu
 }
 
 /// Adds rows to the list.
-pub(super) fn listed(
+pub(super) fn on_sessions(
     model: &mut Model,
     ticket: Ticket,
     rows: Result<SessionRows, UserError>,
@@ -158,7 +158,7 @@ pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effec
 }
 
 /// Adds sessions in which the query was said.
-pub(super) fn found(
+pub(super) fn on_search_results(
     model: &mut Model,
     query: &str,
     FoundSessions { found, done }: FoundSessions,
@@ -185,7 +185,7 @@ pub(super) fn preview(model: &mut Model, path: &Path, words: LastExchange) {
 }
 
 /// Removes a deleted session from the list.
-pub(super) fn deleted(model: &mut Model, path: &Path, effects: &mut Vec<Effect>) {
+pub(super) fn remove_row(model: &mut Model, path: &Path, effects: &mut Vec<Effect>) {
     let before = Before::of(model);
     if let Some(picker) = top_mut(model) {
         picker.remove(&path.display().to_string());
@@ -224,7 +224,7 @@ fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) ->
     let messages = match row.messages {
         // In large sessions of other programs they are not counted.
         0 if row.source.is_foreign() => "–".to_owned(),
-        messages => counted(messages, "message"),
+        messages => pluralize(messages, "message"),
     };
     let mut note = format!("{} · {messages}", age(now - row.modified));
     // One of many in a database has no size of its own.

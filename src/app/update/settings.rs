@@ -7,7 +7,7 @@ use crate::overlays::list::List;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::settings_list::{SettingChoice, SettingsView};
 use crate::printable::Printable;
-use crate::request::{Applied, Hidden, ScreenRequest, SettingList, Ticket};
+use crate::request::{HiddenText, ScreenRequest, SettingList, SettingsUpdate, Ticket};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::screen_settings::EditingMode;
 use tau_tools::user_error::UserError;
@@ -22,25 +22,25 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn switch_vim(model: &mut Model, effects: &mut Vec<Effect>) {
     let mode = if model.composer.vim_mode().is_some() { EditingMode::Emacs } else { EditingMode::Vim };
     let mode: &str = mode.into();
-    let (key, value) = ("editing_mode".to_owned(), Some(Hidden(mode.to_owned())));
+    let (key, value) = ("editing_mode".to_owned(), Some(HiddenText(mode.to_owned())));
     model.ask(ScreenRequest::SetSetting { key, value }, effects);
 }
 
 /// Changes a setting; the list stays open.
-pub(super) fn chosen(
+pub(super) fn apply_choice(
     model: &mut Model,
     mut view: Box<SettingsView>,
     choice: SettingChoice,
     effects: &mut Vec<Effect>,
 ) {
     let SettingChoice { key, value } = choice;
-    let request = ScreenRequest::SetSetting { key, value: value.map(Hidden) };
+    let request = ScreenRequest::SetSetting { key, value: value.map(HiddenText) };
     view.list.ticket = Some(model.ask(request, effects));
     model.overlays.push(Overlay::Settings(view));
 }
 
 /// Fills in the current settings.
-pub(super) fn listed(
+pub(super) fn on_settings(
     model: &mut Model,
     ticket: Ticket,
     answer: Result<SettingList, UserError>,
@@ -66,5 +66,5 @@ pub(super) fn listed(
     }
     model.models.clear();
     // Its text is in the list.
-    trust::applied(model, Applied { text: String::new(), ..applied }, effects);
+    trust::apply_settings(model, SettingsUpdate { text: String::new(), ..applied }, effects);
 }

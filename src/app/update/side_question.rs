@@ -24,7 +24,7 @@ pub(super) fn ask(model: &mut Model, question: &str, effects: &mut Vec<Effect>) 
 }
 
 /// Adds to the answer, or ends it.
-pub(super) fn answered(model: &mut Model, event: &TaskEvent) {
+pub(super) fn on_answer_event(model: &mut Model, event: &TaskEvent) {
     match event {
         TaskEvent::SideAnswer { id, text } => {
             if let Some(view) = open(model, id) {

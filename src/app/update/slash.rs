@@ -47,7 +47,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
     match command {
         Slash::Model if arguments.is_empty() => models::open(model, "", effects),
         Slash::Model => models::choose(model, arguments, effects),
-        Slash::Thinking => thinking::named(model, arguments, effects),
+        Slash::Thinking => thinking::set_by_name(model, arguments, effects),
         Slash::Resume => sessions::open(model, false, effects),
         Slash::New => {
             sessions::leave(model);
@@ -73,9 +73,9 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Export => session::export(model, arguments, effects),
         Slash::Import => session::import(model, arguments, effects),
         Slash::Session => session::show(model),
-        Slash::Theme => themes::named(model, arguments, effects),
+        Slash::Theme => themes::set_by_name(model, arguments, effects),
         Slash::Login => login::open(model, arguments, effects),
-        Slash::Logout => login::open_stored(model, arguments, effects),
+        Slash::Logout => login::open_stored_keys(model, arguments, effects),
         Slash::Settings => settings::open(model, effects),
         Slash::Extensions => extensions::open(model, effects),
         Slash::Keys => key_list::open(model),
@@ -90,7 +90,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         }
         Slash::SideQuestion => side_question::ask(model, arguments, effects),
         Slash::Goal => goal::run(model, arguments, effects),
-        Slash::Mode => approval::named_mode(model, arguments, effects),
+        Slash::Mode => approval::set_mode_by_name(model, arguments, effects),
         Slash::Trust => trust::look(model, effects),
         Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help(HelpView::default())),
         Slash::Vim => settings::switch_vim(model, effects),

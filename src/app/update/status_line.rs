@@ -33,7 +33,7 @@ pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Stores the command's output.
-pub(super) fn printed(model: &mut Model, answer: &Result<String, UserError>) {
+pub(super) fn on_output(model: &mut Model, answer: &Result<String, UserError>) {
     if let Some(command) = &mut model.status_line.command {
         command.take(answer);
     }
@@ -42,7 +42,7 @@ pub(super) fn printed(model: &mut Model, answer: &Result<String, UserError>) {
 fn limit(window: &PlanWindow, now: Millis) -> LimitFacts {
     LimitFacts {
         name: window.name.clone(),
-        used_percent: window.used(now),
+        used_percent: window.usage_percent(now),
         resets_at: window.resets_at.map(|at| at / 1_000),
     }
 }

@@ -30,14 +30,14 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     if queue::save_edit(model, effects) {
         return;
     }
-    let (text, images) = model.composer.expanded();
+    let (text, images) = model.composer.expanded_content();
     if text.trim().is_empty() && images.is_empty() {
         return;
     }
     model.completion = None;
     match model.composer.mode() {
         InputMode::Shell | InputMode::ShellOnly if images.is_empty() => return shell(model, &text, effects),
-        InputMode::Shell | InputMode::ShellOnly => return pictured(model, "a shell command"),
+        InputMode::Shell | InputMode::ShellOnly => return refuse_pictures(model, "a shell command"),
         InputMode::Prompt => {}
     }
     if is_exit(&text) && images.is_empty() {
@@ -48,11 +48,11 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     let behind = undo::command_behind(model, &text).map(str::to_owned);
     let behind = behind.as_deref().and_then(|command| commands.parse(command));
     if let Some(Err(word)) = behind {
-        return unknown(model, word);
+        return refuse_unknown(model, word);
     }
     if let Some(Ok((row, arguments))) = behind {
         if slash::refuses(row, arguments) {
-            return unwanted(model, row);
+            return refuse_arguments(model, row);
         }
         let returned = model.undo.returned.take().unwrap_or_default();
         model.composer.reset(Some(returned.clone()));
@@ -64,12 +64,12 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     }
     match commands.parse(text.trim_end()) {
         Some(Ok((row, _))) if row.slash == Slash::Prompt => {}
-        Some(Ok((row, arguments))) if slash::refuses(row, arguments) => return unwanted(model, row),
+        Some(Ok((row, arguments))) if slash::refuses(row, arguments) => return refuse_arguments(model, row),
         Some(Ok((row, arguments))) if row.slash == Slash::Plan && !arguments.is_empty() => {
             let task = arguments.to_owned();
             return plan(model, task, images, queue, effects);
         }
-        Some(Ok((row, _))) if !images.is_empty() => return pictured(model, &format!("/{}", row.name)),
+        Some(Ok((row, _))) if !images.is_empty() => return refuse_pictures(model, &format!("/{}", row.name)),
         Some(Ok((row, arguments))) => {
             model.composer.reset(Some(text.trim_end().to_owned()));
             slash::run_with(model, row, arguments, effects);
@@ -85,7 +85,7 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
             model.early_asked = Some(model.query(Query::Extensions, effects));
             return;
         }
-        Some(Err(word)) => return unknown(model, word),
+        Some(Err(word)) => return refuse_unknown(model, word),
         None => {}
     }
     send_prompt(model, text, images, queue, effects);
@@ -104,13 +104,13 @@ fn send_prompt(model: &mut Model, text: String, images: Vec<Block>, queue: Queue
         let hint = format!("choose one with {key}, or add a provider API key with /login");
         return model.transcript.notice(NoticeLevel::Warning, "no model to send this to", Some(&hint));
     }
-    sent(model, &text, effects);
+    finish_send(model, &text, effects);
     let text = text.trim_end().to_owned();
     offers::prompt(model, text, images, queue, effects);
 }
 
 /// Shows that there is no such command.
-pub(super) fn unknown(model: &mut Model, word: &str) {
+pub(super) fn refuse_unknown(model: &mut Model, word: &str) {
     if let Some(instead) = elsewhere(word) {
         let text = format!("there is no /{word} here; {instead}");
         return model.transcript.notice(NoticeLevel::Warning, &text, None);
@@ -127,13 +127,13 @@ pub(super) fn unknown(model: &mut Model, word: &str) {
 }
 
 /// Shows that a command takes no words, and was not run.
-fn unwanted(model: &mut Model, row: &CommandRow) {
+fn refuse_arguments(model: &mut Model, row: &CommandRow) {
     let text = format!("/{0} takes no arguments; /{0}: {1}", row.name, row.help);
     model.transcript.notice(NoticeLevel::Warning, &text, None);
 }
 
 /// Says that a command takes no pictures, and was not run.
-fn pictured(model: &mut Model, command: &str) {
+fn refuse_pictures(model: &mut Model, command: &str) {
     model.remark(&format!("{command} takes no picture; remove it, or send it with a message"));
 }
 
@@ -143,7 +143,7 @@ fn shell(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     if command.is_empty() {
         return model.remark("type a command after the !");
     }
-    sent(model, text, effects);
+    finish_send(model, text, effects);
     run(model, command.to_owned(), private, Confinement::Sandbox, effects);
 }
 
@@ -170,7 +170,7 @@ pub(super) fn run(
     );
 }
 
-fn sent(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+fn finish_send(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     effects.push(Effect::Remember(text.to_owned()));
     model.composer.reset(Some(text.to_owned()));
     model.transcript.show_tail();

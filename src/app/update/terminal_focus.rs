@@ -59,7 +59,7 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> b
     if model.keymap.action(key) == Some(Action::TakeKeyboard) {
         take_back(model);
     } else {
-        let data = pty_input::typed(key, model.jobs.keyboard_modes());
+        let data = pty_input::key_sequence(key, model.jobs.keyboard_modes());
         send(model, owner, data, effects);
     }
     true
@@ -69,7 +69,7 @@ fn is_typed_ahead(model: &mut Model, key: Key) -> bool {
     let until = if key.code == KeyCode::Enter {
         model.typed_ahead.max(model.enter_held)
     } else {
-        model.typed_ahead.filter(|_| key.typed().is_some())
+        model.typed_ahead.filter(|_| key.typed_char().is_some())
     };
     until.is_some_and(|until| model.now < until)
 }
@@ -79,7 +79,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
     let Some(owner) = model.jobs.owner() else {
         return model.typed_ahead.is_some_and(|until| model.now < until);
     };
-    let data = pty_input::pasted(text, model.jobs.keyboard_modes());
+    let data = pty_input::paste_sequence(text, model.jobs.keyboard_modes());
     send(model, owner, data, effects);
     true
 }
@@ -87,9 +87,9 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
 /// Handles the mouse over a full-screen program. True when it was used.
 pub(super) fn mouse(model: &mut Model, event: Mouse, effects: &mut Vec<Effect>) -> bool {
     let Some(owner) = model.jobs.owner() else { return false };
-    let Some(screen) = model.jobs.owned_screen().filter(|screen| screen.is_full()) else { return false };
+    let Some(screen) = model.jobs.keyboard_screen().filter(|screen| screen.is_full()) else { return false };
     if event.row < screen.size().1 {
-        let data = pty_input::moused(event, screen.modes());
+        let data = pty_input::mouse_sequence(event, screen.modes());
         send(model, owner, data, effects);
     }
     true
@@ -133,7 +133,7 @@ pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
 /// got the keyboard.
 fn keep_or_take_back(model: &mut Model, owner: KeyboardOwner) {
     let ended = !model.jobs.is_running(owner.entry);
-    let is_full = model.jobs.owned_screen().is_some_and(TerminalScreen::is_full);
+    let is_full = model.jobs.keyboard_screen().is_some_and(TerminalScreen::is_full);
     if ended {
         model.typed_ahead = Some(model.now + QUIET);
     }

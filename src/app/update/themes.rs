@@ -11,7 +11,7 @@ use crate::request::ScreenRequest;
 use tau_protocol::event::NoticeLevel;
 
 /// Switches to the named theme, or to a file of one; opens the list when there is no name.
-pub(super) fn named(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+pub(super) fn set_by_name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     if name.is_empty() {
         return open(model);
     }
@@ -35,13 +35,13 @@ pub(super) fn set(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
 }
 
 /// Stores the names of the available themes; the one in use stays. An open list gets those that are new.
-pub(super) fn listed(model: &mut Model, mut names: Vec<String>) {
+pub(super) fn on_themes(model: &mut Model, mut names: Vec<String>) {
     if !names.contains(&model.theme) {
         names.push(model.theme.clone());
     }
     let is_new = |name: &&String| !model.boot.themes.contains(name);
     let new: Vec<PickerRow> =
-        names.iter().filter(is_new).map(|name| pickers::named_row(name, false)).collect();
+        names.iter().filter(is_new).map(|name| pickers::name_only_row(name, false)).collect();
     for overlay in model.overlays.iter_mut() {
         if let Overlay::Picker { picker, .. } = overlay
             && picker.kind == PickerKind::Themes
@@ -54,6 +54,7 @@ pub(super) fn listed(model: &mut Model, mut names: Vec<String>) {
 
 fn open(model: &mut Model) {
     let picker = Picker::new(PickerKind::Themes, "Themes", "no themes");
-    let rows = model.boot.themes.iter().map(|name| pickers::named_row(name, *name == model.theme)).collect();
+    let rows =
+        model.boot.themes.iter().map(|name| pickers::name_only_row(name, *name == model.theme)).collect();
     pickers::open(model, picker, rows);
 }

@@ -20,7 +20,7 @@ pub(super) fn next(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Sets the named level; opens the list when there is no name.
-pub(super) fn named(model: &mut Model, word: &str, effects: &mut Vec<Effect>) {
+pub(super) fn set_by_name(model: &mut Model, word: &str, effects: &mut Vec<Effect>) {
     match ThinkingLevel::from_name(word) {
         Some(level) => set(model, level, effects),
         None if word.is_empty() => open(model),
@@ -33,7 +33,7 @@ pub(super) fn named(model: &mut Model, word: &str, effects: &mut Vec<Effect>) {
 }
 
 /// Sets the picked level.
-pub(super) fn picked(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+pub(super) fn on_pick(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     set(model, ThinkingLevel::from_name(name).unwrap_or_default(), effects);
 }
 
@@ -42,7 +42,7 @@ fn open(model: &mut Model) {
     let picker = Picker::new(PickerKind::Thinking, "Thinking level", "choose a model first");
     let now = model.status.mirror.thinking;
     let levels = model.status.mirror.model.as_ref().map(|ai| ai.levels()).unwrap_or_default();
-    let rows = levels.iter().map(|level| pickers::named_row(level.name(), *level == now)).collect();
+    let rows = levels.iter().map(|level| pickers::name_only_row(level.name(), *level == now)).collect();
     pickers::open(model, picker, rows);
 }
 

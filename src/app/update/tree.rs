@@ -45,7 +45,7 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
 }
 
 /// Closes the dialogs that wait for the tree, which cannot be had.
-pub(super) fn failed(model: &mut Model) {
+pub(super) fn on_failure(model: &mut Model) {
     model.overlays.retain(|overlay| {
         let is_forks = |picker: &Picker| picker.kind == PickerKind::Forks && picker.loading;
         !matches!(overlay, Overlay::Tree(view) if view.loading)
@@ -74,7 +74,12 @@ fn fork_rows(outline: &Outline) -> Vec<PickerRow> {
 }
 
 /// Carries out a choice in the tree.
-pub(super) fn chosen(model: &mut Model, view: Box<TreeView>, choice: TreeChoice, effects: &mut Vec<Effect>) {
+pub(super) fn apply_choice(
+    model: &mut Model,
+    view: Box<TreeView>,
+    choice: TreeChoice,
+    effects: &mut Vec<Effect>,
+) {
     let command = match choice {
         TreeChoice::Here => return model.remark("the conversation is already there"),
         TreeChoice::NotYours => {

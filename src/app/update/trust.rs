@@ -8,7 +8,7 @@ use crate::keymap::Keymap;
 use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::overlays::trust::{TrustAnswer, TrustView};
-use crate::request::{Applied, ScreenRequest};
+use crate::request::{ScreenRequest, SettingsUpdate};
 use crate::screen_settings::ScreenSettings;
 use crate::status_line::StatusLine;
 use tau_protocol::event::NoticeLevel;
@@ -36,7 +36,7 @@ pub(super) fn push_questions(model: &mut Model, folders: impl IntoIterator<Item 
 }
 
 /// Stores the answer.
-pub(super) fn answered(model: &mut Model, root: PathBuf, answer: TrustAnswer, effects: &mut Vec<Effect>) {
+pub(super) fn on_answer(model: &mut Model, root: PathBuf, answer: TrustAnswer, effects: &mut Vec<Effect>) {
     let trusted = match answer {
         TrustAnswer::Use => true,
         TrustAnswer::Never => false,
@@ -69,7 +69,7 @@ fn configure(model: &mut Model, new: ScreenSettings, effects: &mut Vec<Effect>) 
 }
 
 /// Applies changed settings.
-pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Effect>) {
+pub(super) fn apply_settings(model: &mut Model, applied: SettingsUpdate, effects: &mut Vec<Effect>) {
     effects.extend(applied.commands.into_iter().map(Effect::Agent));
     if let Some(theme) = applied.theme {
         model.theme = theme;

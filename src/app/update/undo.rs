@@ -16,7 +16,7 @@ use tau_protocol::query::Query;
 use tau_protocol::undo::{
     Checkpoint, ConflictChoice, NotCovered, UndoConflict, UndoOrder, UndoPlan, UndoScope,
 };
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// Opens the list of prompts.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -37,7 +37,7 @@ fn ask(model: &mut Model, query: Query, effects: &mut Vec<Effect>) {
 }
 
 /// Handles a failed query; false when it is not for this dialog.
-pub(super) fn failed(model: &mut Model, ticket: Ticket, error: &str) -> bool {
+pub(super) fn on_failure(model: &mut Model, ticket: Ticket, error: &str) -> bool {
     if !model.undo.takes(ticket) {
         return false;
     }
@@ -72,7 +72,7 @@ fn row(checkpoint: &Checkpoint, now: i64) -> PickerRow {
     let files = match checkpoint.files.as_slice() {
         [] => "no files".to_owned(),
         [one] => one.clone(),
-        several => counted(several.len(), "file"),
+        several => pluralize(several.len(), "file"),
     };
     PickerRow {
         key: checkpoint.entry_id.clone(),
@@ -83,11 +83,11 @@ fn row(checkpoint: &Checkpoint, now: i64) -> PickerRow {
 }
 
 /// Handles the choice of a prompt by asking for the scope.
-pub(super) fn picked(model: &mut Model, entry_id: &str) {
+pub(super) fn on_pick(model: &mut Model, entry_id: &str) {
     let Some(checkpoint) = model.undo.checkpoints.iter().find(|one| one.entry_id == entry_id) else { return };
     let files = match checkpoint.restores {
         0 => "no file changed".to_owned(),
-        count => counted(count, "file"),
+        count => pluralize(count, "file"),
     };
     let none = checkpoint.restores == 0;
     let title = format!("Before “{}”", Printable::line(&checkpoint.text).as_str());
@@ -110,7 +110,7 @@ pub(super) fn picked(model: &mut Model, entry_id: &str) {
 }
 
 /// Handles the choice of a scope.
-pub(super) fn scope_picked(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+pub(super) fn on_scope_pick(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     model.undo.order.scope = match key {
         "files" => UndoScope::Files,
         "conversation" => UndoScope::Conversation,
@@ -125,7 +125,7 @@ pub(super) fn scope_picked(model: &mut Model, key: &str, effects: &mut Vec<Effec
 }
 
 /// Handles the plan of an undo.
-pub(super) fn planned(model: &mut Model, ticket: Ticket, plan: &UndoPlan, effects: &mut Vec<Effect>) {
+pub(super) fn on_plan(model: &mut Model, ticket: Ticket, plan: &UndoPlan, effects: &mut Vec<Effect>) {
     if !model.undo.takes(ticket) {
         return;
     }
@@ -182,7 +182,7 @@ fn conflict_rows(conflict: &UndoConflict, left: usize) -> Vec<PickerRow> {
 }
 
 /// Handles the decision on a file.
-pub(super) fn conflict_picked(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+pub(super) fn on_conflict_pick(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     let Some(conflict) = model.undo.conflicts.front().cloned() else { return };
     let choice = match key {
         "merge" | "merge-all" => ConflictChoice::Merge,
@@ -211,9 +211,9 @@ fn send(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Records a text put into the composer: the text of a prompt, if the conversation was undone.
-pub(super) fn text_returned(model: &mut Model) {
+pub(super) fn note_returned_text(model: &mut Model) {
     if std::mem::take(&mut model.undo.returns) {
-        model.undo.returned = Some(model.composer.expanded().0);
+        model.undo.returned = Some(model.composer.expanded_content().0);
     }
 }
 

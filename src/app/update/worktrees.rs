@@ -85,7 +85,7 @@ fn is_here(model: &Model, name: &str) -> bool {
 }
 
 /// Handles the result of an action: the session may have moved.
-pub(super) fn done(
+pub(super) fn on_action_result(
     model: &mut Model,
     ticket: Ticket,
     answer: Result<WorktreeDone, UserError>,

@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1::{
 use serde_json::Value;
 
 use super::calls;
-use super::state::{About, AcpState, Asked, SessionKey};
+use super::state::{About, AcpState, PendingRequest, SessionKey};
 use tau_app::printable::{fold_blanks, spell_hidden};
 use tau_protocol::approval::{ApprovalAnswer, ApprovalRequest, RuleScope};
 use tau_protocol::command::QuestionCommand;
@@ -40,20 +40,24 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalReque
     let Some(session) = state.sessions.get(&key) else { return };
     let cwd = &session.mirror.session.cwd;
     let mut fields = ToolCallUpdateFields::new()
-        .title(shown(&request.title))
+        .title(visible_text(&request.title))
         .kind(calls::kind(&request.tool_name))
         .status(ToolCallStatus::Pending);
     let mut content = match &request.preview {
         Preview::None => Vec::new(),
         Preview::Arguments { arguments } => {
             let text = serde_json::to_string_pretty(arguments).unwrap_or_default();
-            vec![calls::text(&calls::fenced(&shown(&text)))]
+            vec![calls::text(&calls::fence(&visible_text(&text)))]
         }
-        Preview::Command { command } => vec![calls::text(&calls::fenced(&shown(command)))],
+        Preview::Command { command } => vec![calls::text(&calls::fence(&visible_text(command)))],
         Preview::Change { change } => {
-            fields = fields.locations(vec![calls::changed_location(cwd, change)]);
+            fields = fields.locations(vec![calls::change_location(cwd, change)]);
             let mut change = change.clone();
-            change.hunks.iter_mut().flat_map(|hunk| &mut hunk.lines).for_each(|line| *line = shown(line));
+            change
+                .hunks
+                .iter_mut()
+                .flat_map(|hunk| &mut hunk.lines)
+                .for_each(|line| *line = visible_text(line));
             calls::diffs(cwd, &change)
         }
     };
@@ -62,18 +66,18 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalReque
     let question =
         RequestPermissionRequest::new(session.id.clone(), call, choices(request, state.names_options_itself));
     let about = About::Approval { id: request.id.clone(), rules: request.suggested_rules.clone() };
-    state.ask("session/request_permission", &question, Asked { session: key, about });
+    state.ask("session/request_permission", &question, PendingRequest { session: key, about });
 }
 
 /// Text for a decision of the user: clients show neither invisible characters nor the number of blanks.
-fn shown(text: &str) -> String {
+fn visible_text(text: &str) -> String {
     spell_hidden(&fold_blanks(text)).into_owned()
 }
 
 /// The reasons for asking, and the sandbox of the call.
 fn reasons(request: &ApprovalRequest) -> String {
     let mut lines: Vec<String> =
-        request.reasons.iter().map(|reason| format!("- {}", shown(&reason.text))).collect();
+        request.reasons.iter().map(|reason| format!("- {}", visible_text(&reason.text))).collect();
     if let Some(blocked) = &request.blocked {
         let again = if request.ran { "; allowed, it runs a second time" } else { "" };
         lines.push(format!("- the sandbox refuses {blocked}; allowed, it runs without the sandbox{again}"));
@@ -92,7 +96,7 @@ fn choices(request: &ApprovalRequest, one_of_a_kind: bool) -> Vec<PermissionOpti
         options.push(PermissionOption::new(EXACT, words, PermissionOptionKind::AllowAlways));
     }
     if !request.suggested_rules.is_empty() {
-        let rules = shown(&request.suggested_rules.join(" and "));
+        let rules = visible_text(&request.suggested_rules.join(" and "));
         options.extend(ALWAYS.iter().map(|(id, _, place)| {
             PermissionOption::new(
                 *id,
@@ -110,7 +114,7 @@ fn choices(request: &ApprovalRequest, one_of_a_kind: bool) -> Vec<PermissionOpti
 }
 
 /// Handles the client's decision. Without one the call does not run.
-pub(crate) fn answered(
+pub(crate) fn on_answer(
     state: &mut AcpState,
     key: SessionKey,
     id: String,
@@ -147,6 +151,6 @@ fn deny(state: &mut AcpState, key: SessionKey, id: String, why: &str) {
 }
 
 /// Withdraws a request for approval that has ended.
-pub(crate) fn ended(state: &mut AcpState, key: SessionKey, approval: &str) {
+pub(crate) fn withdraw(state: &mut AcpState, key: SessionKey, approval: &str) {
     state.withdraw(key, |about| matches!(about, About::Approval { id, .. } if id == approval));
 }

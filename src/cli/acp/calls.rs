@@ -30,11 +30,11 @@ pub(crate) fn locations(cwd: &Path, args: &Value) -> Vec<ToolCallLocation> {
         return Vec::new();
     };
     let line = args.get("offset").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
-    vec![ToolCallLocation::new(shown_path(&paths::resolve(cwd, path))).line(line)]
+    vec![ToolCallLocation::new(lossy_path(&paths::resolve(cwd, path))).line(line)]
 }
 
 /// A path as text, as JSON requires.
-pub(crate) fn shown_path(path: &Path) -> String {
+pub(crate) fn lossy_path(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
@@ -42,9 +42,9 @@ pub(crate) fn shown_path(path: &Path) -> String {
 pub(crate) fn content(cwd: &Path, output: &ToolOutput) -> Vec<ToolCallContent> {
     match &output.details {
         // The answer of one that has ended is in the content.
-        Details::Helper(report) if !report.state.is_over() => vec![text(&fenced(&report.steps.join("\n")))],
+        Details::Helper(report) if !report.state.is_over() => vec![text(&fence(&report.steps.join("\n")))],
         Details::Diff(diff) => diffs(cwd, diff),
-        Details::Terminal(terminal) => vec![text(&fenced(&ansi::plain(&terminal.text)))],
+        Details::Terminal(terminal) => vec![text(&fence(&ansi::plain(&terminal.text)))],
         Details::None
         | Details::Text { .. }
         | Details::Lines(_)
@@ -56,7 +56,7 @@ pub(crate) fn content(cwd: &Path, output: &ToolOutput) -> Vec<ToolCallContent> {
 
 fn block(content: &Content) -> ToolCallContent {
     match content {
-        Content::Text { text: written } => text(&fenced(written)),
+        Content::Text { text: written } => text(&fence(written)),
         Content::Image { data, mime_type } => ToolCallContent::Content(ShownContent::new(
             ContentBlock::Image(ImageContent::new(data.as_str(), mime_type.as_str())),
         )),
@@ -69,13 +69,13 @@ pub(crate) fn text(markdown: &str) -> ToolCallContent {
 }
 
 /// Text that is shown verbatim.
-pub(crate) fn fenced(text: &str) -> String {
+pub(crate) fn fence(text: &str) -> String {
     prompts::in_fences(text.trim_end())
 }
 
 /// A change, hunk by hunk: the old text and the new text.
 pub(crate) fn diffs(cwd: &Path, change: &FileDiff) -> Vec<ToolCallContent> {
-    let path = shown_path(&paths::resolve(cwd, &change.path));
+    let path = lossy_path(&paths::resolve(cwd, &change.path));
     let side = |hunk: &Hunk, other: char| {
         let lines = hunk.lines.iter().filter(|line| !line.starts_with(other));
         lines.fold(String::new(), |mut text, line| {
@@ -99,8 +99,8 @@ pub(crate) fn diffs(cwd: &Path, change: &FileDiff) -> Vec<ToolCallContent> {
 }
 
 /// The first line of a change.
-pub(crate) fn changed_location(cwd: &Path, change: &FileDiff) -> ToolCallLocation {
-    ToolCallLocation::new(shown_path(&paths::resolve(cwd, &change.path))).line(change.first_changed_line())
+pub(crate) fn change_location(cwd: &Path, change: &FileDiff) -> ToolCallLocation {
+    ToolCallLocation::new(lossy_path(&paths::resolve(cwd, &change.path))).line(change.first_changed_line())
 }
 
 /// The facts about the end of a call that its content does not show.

@@ -16,7 +16,7 @@ use tau_protocol::message::{ToolCall, ToolResultMessage};
 use tau_tools::{Details, ToolOutput};
 
 /// Reports a call that begins to arrive.
-pub(crate) fn arriving(state: &mut AcpState, key: SessionKey, id: &str, tool: &str) {
+pub(crate) fn report_name(state: &mut AcpState, key: SessionKey, id: &str, tool: &str) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if session.running.insert(id.to_owned(), None).is_none() {
         let call = ShownCall::new(id.to_owned(), tool)
@@ -28,8 +28,8 @@ pub(crate) fn arriving(state: &mut AcpState, key: SessionKey, id: &str, tool: &s
 }
 
 /// Reports a complete call.
-pub(crate) fn arrived(state: &mut AcpState, key: SessionKey, call: &ToolCall) {
-    arriving(state, key, &call.id, &call.name);
+pub(crate) fn report_call(state: &mut AcpState, key: SessionKey, call: &ToolCall) {
+    report_name(state, key, &call.id, &call.name);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let command = call.arguments.get("command").and_then(Value::as_str).map(str::to_owned);
     session.running.insert(call.id.clone(), command);
@@ -40,17 +40,17 @@ pub(crate) fn arrived(state: &mut AcpState, key: SessionKey, call: &ToolCall) {
 }
 
 /// Reports a new or changed title of a call.
-pub(crate) fn titled(state: &mut AcpState, key: SessionKey, id: &str, title: &str) {
+pub(crate) fn report_title(state: &mut AcpState, key: SessionKey, id: &str, title: &str) {
     update(state, key, id, ToolCallUpdateFields::new().title(spell_hidden(title)));
 }
 
 /// Reports that a call runs.
-pub(crate) fn started(state: &mut AcpState, key: SessionKey, id: &str) {
+pub(crate) fn report_start(state: &mut AcpState, key: SessionKey, id: &str) {
     update(state, key, id, ToolCallUpdateFields::new().status(ToolCallStatus::InProgress));
 }
 
 /// Reports the output of a running call.
-pub(crate) fn progressed(state: &mut AcpState, key: SessionKey, id: &str, output: &ToolOutput) {
+pub(crate) fn report_progress(state: &mut AcpState, key: SessionKey, id: &str, output: &ToolOutput) {
     let Some(session) = state.sessions.get(&key).filter(|session| session.running.contains_key(id)) else {
         return;
     };
@@ -59,7 +59,7 @@ pub(crate) fn progressed(state: &mut AcpState, key: SessionKey, id: &str, output
 }
 
 /// Reports the end of a call.
-pub(crate) fn ended(
+pub(crate) fn report_end(
     state: &mut AcpState,
     key: SessionKey,
     id: &str,
@@ -81,7 +81,7 @@ pub(crate) fn ended(
         })
         .raw_output(calls::facts(output, duration_ms));
     if let Details::Diff(change) = &output.details {
-        fields = fields.locations(vec![calls::changed_location(cwd, change)]);
+        fields = fields.locations(vec![calls::change_location(cwd, change)]);
     }
     update(state, key, id, fields);
 }
@@ -89,7 +89,7 @@ pub(crate) fn ended(
 /// Reports the stored result of a call. Calls that did not run have no other end.
 pub(crate) fn result(state: &mut AcpState, key: SessionKey, result: &ToolResultMessage) {
     let output = ToolOutput { content: result.content.clone(), details: result.details.clone() };
-    ended(state, key, &result.tool_call_id, &output, result.is_error, result.duration_ms);
+    report_end(state, key, &result.tool_call_id, &output, result.is_error, result.duration_ms);
 }
 
 /// Ends all running calls, because their answer was given up.

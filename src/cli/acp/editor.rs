@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::calls::shown_path;
+use super::calls::lossy_path;
 use super::state::SessionKey;
 use tau_tools::editor::{Editor, EditorCommand, EditorRun};
 use tau_tools::process::ChildEnv;
@@ -174,7 +174,7 @@ impl Editor for EditorLink {
             "-c".to_owned(),
             command.command.to_owned(),
         ]);
-        let (shown, cwd) = (command.command.to_owned(), shown_path(command.cwd));
+        let (shown, cwd) = (command.command.to_owned(), lossy_path(command.cwd));
         let created = self.ask(EditorRequest::Create { shown, args, env, cwd }, wanted)?;
         let created: CreateTerminalResponse = serde_json::from_value(created).map_err(UserError::of)?;
         let terminal = created.terminal_id.0.as_ref().to_owned();
@@ -194,7 +194,7 @@ impl Editor for EditorLink {
         if path.to_str().is_none() {
             return Err("its path is not UTF-8".into());
         }
-        let request = EditorRequest::Write { path: shown_path(path), content: text.to_owned() };
+        let request = EditorRequest::Write { path: lossy_path(path), content: text.to_owned() };
         self.ask(request, wanted).map(drop)
     }
 }

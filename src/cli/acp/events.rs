@@ -38,7 +38,7 @@ pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
         AgentEvent::Settings(event) => of_settings(state, key, event),
         AgentEvent::Questions(event) => match event {
             QuestionEvent::ApprovalRequested { request } => approvals::ask(state, key, &request),
-            QuestionEvent::ApprovalEnded { id, .. } => approvals::ended(state, key, &id),
+            QuestionEvent::ApprovalEnded { id, .. } => approvals::withdraw(state, key, &id),
             QuestionEvent::Asked { id, question } => questions::ask(state, key, id, &question),
             QuestionEvent::AskWithdrawn { id } => withdraw(state, key, &id),
         },
@@ -49,7 +49,7 @@ pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
             TaskEvent::SideAnswer { .. } | TaskEvent::SideAnswerEnded { .. } => {}
             // For screens.
             TaskEvent::OtherWaits { .. } | TaskEvent::Earlier { .. } => {}
-            TaskEvent::Stopped => stopped(state, key),
+            TaskEvent::Stopped => on_agent_stop(state, key),
         },
         // The client queues its own prompts, and runs its own commands.
         AgentEvent::Queue(_) | AgentEvent::Shell(_) => {}
@@ -74,9 +74,9 @@ fn of_run(state: &mut AcpState, key: SessionKey, event: RunEvent) {
                 turn.cancelled = true;
             }
         }
-        RunEvent::CompactionStart { .. } => compaction_began(state, key),
+        RunEvent::CompactionStart { .. } => on_compaction_start(state, key),
         RunEvent::CompactionEnd { result, aborted, error_message, .. } => {
-            compaction_ended(state, key, result, aborted, error_message);
+            on_compaction_end(state, key, result, aborted, error_message);
         }
         RunEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
             let seconds = delay_ms.div_ceil(1_000);
@@ -104,7 +104,7 @@ fn of_turn(state: &mut AcpState, key: SessionKey, event: TurnEvent) {
             delta(state, key, assistant_message_event);
         }
         TurnEvent::MessageEnd { message } => match message.as_ref() {
-            Message::Assistant(answer) => answered(state, key, answer),
+            Message::Assistant(answer) => on_model_answer(state, key, answer),
             Message::ToolResult(result) => calls::result(state, key, result),
             Message::User(_)
             | Message::BashExecution(_)
@@ -115,13 +115,15 @@ fn of_turn(state: &mut AcpState, key: SessionKey, event: TurnEvent) {
         },
         // Editors do not ask for them.
         TurnEvent::HelperEvent { .. } => {}
-        TurnEvent::ToolTitle { tool_call_id, title } => calls::titled(state, key, &tool_call_id, &title),
-        TurnEvent::ToolExecutionStart { tool_call_id, .. } => calls::started(state, key, &tool_call_id),
+        TurnEvent::ToolTitle { tool_call_id, title } => {
+            calls::report_title(state, key, &tool_call_id, &title)
+        }
+        TurnEvent::ToolExecutionStart { tool_call_id, .. } => calls::report_start(state, key, &tool_call_id),
         TurnEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {
-            calls::progressed(state, key, &tool_call_id, &partial_result);
+            calls::report_progress(state, key, &tool_call_id, &partial_result);
         }
         TurnEvent::ToolExecutionEnd { tool_call_id, result, is_error, duration_ms, .. } => {
-            calls::ended(state, key, &tool_call_id, &result, is_error, duration_ms);
+            calls::report_end(state, key, &tool_call_id, &result, is_error, duration_ms);
         }
         TurnEvent::TurnStart | TurnEvent::TurnEnd { .. } => {}
     }
@@ -199,8 +201,8 @@ fn delta(state: &mut AcpState, key: SessionKey, delta: Delta) {
             let news = SessionUpdate::AgentThoughtChunk(chunk(delta, session.message.as_ref()));
             state.update(key, news);
         }
-        Delta::ToolCallStart { id, tool_name, .. } => calls::arriving(state, key, &id, &tool_name),
-        Delta::ToolCallEnd { tool_call, .. } => calls::arrived(state, key, &tool_call),
+        Delta::ToolCallStart { id, tool_name, .. } => calls::report_name(state, key, &id, &tool_name),
+        Delta::ToolCallEnd { tool_call, .. } => calls::report_call(state, key, &tool_call),
         Delta::TextStart { .. }
         | Delta::TextDelta { .. }
         | Delta::TextEnd { .. }
@@ -212,7 +214,7 @@ fn delta(state: &mut AcpState, key: SessionKey, delta: Delta) {
 }
 
 /// Handles a complete answer of the model.
-fn answered(state: &mut AcpState, key: SessionKey, answer: &AssistantMessage) {
+fn on_model_answer(state: &mut AcpState, key: SessionKey, answer: &AssistantMessage) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.message = None;
     if let Some(turn) = &mut session.turn {
@@ -277,7 +279,7 @@ fn greet(state: &mut AcpState, key: SessionKey) {
     if is_load && opening.has_more {
         ask_page(state, key, 0);
     } else {
-        opened(state, key);
+        finish_opening(state, key);
     }
 }
 
@@ -299,12 +301,12 @@ fn replay_page(state: &mut AcpState, key: SessionKey, page: &HistoryPage) {
     if page.after.is_some() && page.failed.is_none() && !page.messages.is_empty() {
         ask_page(state, key, page.end);
     } else {
-        opened(state, key);
+        finish_opening(state, key);
     }
 }
 
 /// Answers the client that its session is open.
-fn opened(state: &mut AcpState, key: SessionKey) {
+fn finish_opening(state: &mut AcpState, key: SessionKey) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Stage::Opening(opening) = std::mem::replace(&mut session.stage, Stage::Open) else { return };
     let Opening { request, kind, messages, titles, .. } = opening;
@@ -379,7 +381,7 @@ fn knows_compactions(client: &ClientCapabilities) -> bool {
     client.session.as_ref().is_some_and(|session| session.compaction.is_some())
 }
 
-fn compaction_began(state: &mut AcpState, key: SessionKey) {
+fn on_compaction_start(state: &mut AcpState, key: SessionKey) {
     let id = CompactionId::new(ids::id().to_string());
     if !state.client_can(knows_compactions) {
         return;
@@ -391,7 +393,7 @@ fn compaction_began(state: &mut AcpState, key: SessionKey) {
     state.update(key, SessionUpdate::CompactionUpdate(news));
 }
 
-fn compaction_ended(
+fn on_compaction_end(
     state: &mut AcpState,
     key: SessionKey,
     result: Option<Box<CompactionResult>>,
@@ -453,7 +455,7 @@ fn notice(state: &mut AcpState, key: SessionKey, level: NoticeLevel, text: Strin
 }
 
 /// Answers all requests that wait for the agent of a session, because it has ended.
-fn stopped(state: &mut AcpState, key: SessionKey) {
+fn on_agent_stop(state: &mut AcpState, key: SessionKey) {
     calls::give_up(state, key);
     state.asked.retain(|_, asked| asked.session != key);
     let Some(session) = state.sessions.remove(&key) else { return };

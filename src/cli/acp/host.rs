@@ -10,7 +10,7 @@ use agent_client_protocol_schema::v1::{
     Error, ErrorCode, ListSessionsResponse, McpServer as GivenServer, SessionInfo as ListedSession,
 };
 
-use super::calls::shown_path;
+use super::calls::lossy_path;
 use super::editor::EditorLink;
 use super::state::{Beginning, BeginningKind};
 use super::{PROFILE, wire};
@@ -58,7 +58,7 @@ fn wrong(text: impl Into<String>) -> Error {
     wire::error(ErrorCode::InvalidParams, text)
 }
 
-fn failed(refusal: Refusal) -> Error {
+fn internal_error(refusal: Refusal) -> Error {
     wire::error(ErrorCode::InternalError, refusal.text)
 }
 
@@ -80,22 +80,22 @@ impl AcpHost {
             return Err(wrong(format!("`cwd` is not a directory: {}", cwd.display())));
         }
         let servers = beginning.servers.iter().map(server).collect::<Result<Vec<_>, _>>()?;
-        let mut setup = Setup::read_at(self.args.clone(), PROFILE, cwd).map_err(failed)?;
+        let mut setup = Setup::read_at(self.args.clone(), PROFILE, cwd).map_err(internal_error)?;
         match &beginning.kind {
             BeginningKind::New => {}
             BeginningKind::Load(id) | BeginningKind::Resume(id) => {
                 let (path, source) = file(&setup, id, cwd)?;
-                setup.args.session = Some(shown_path(&path));
+                setup.args.session = Some(lossy_path(&path));
                 // The client knows the copy of another agent's session under the id that it asked for.
                 setup.args.session_id = source.is_foreign().then(|| id.clone());
             }
-            BeginningKind::Fork(id) => setup.args.fork = Some(shown_path(&named(&setup, id)?.0)),
+            BeginningKind::Fork(id) => setup.args.fork = Some(lossy_path(&find_session(&setup, id)?.0)),
         }
-        let mut session = sessions::open(&setup).map_err(failed)?;
+        let mut session = sessions::open(&setup).map_err(internal_error)?;
         session.survey();
         let setup = setup.continuing(&session).with_model().map_err(no_model)?;
         has_key(&setup)?;
-        let mut agent = setup.agent(session).map_err(failed)?;
+        let mut agent = setup.agent(session).map_err(internal_error)?;
         let sandboxed = setup.settings.sandbox.mcp().then_some(true);
         let servers = servers.into_iter().map(|server| ConfiguredServer {
             server: McpServer { sandbox: sandboxed, ..server },
@@ -106,7 +106,7 @@ impl AcpHost {
         let mcp = &mut agent.config.behavior.mcp;
         mcp.read = mcp.read.take().map(|read| read.with(servers.collect()));
         Ok(NewAgent {
-            models: setup.catalogue.configured(&setup.keys),
+            models: setup.catalogue.usable_models(&setup.keys),
             mode: agent.config.behavior.permission_mode,
             mode_ceiling: agent.config.behavior.mode_ceiling,
             notices: setup.notices.iter().chain(&agent.notices).cloned().collect(),
@@ -123,7 +123,7 @@ impl AcpHost {
         cwd: Option<&Path>,
         cursor: Option<&str>,
     ) -> Result<ListSessionsResponse, Error> {
-        let environment = Environment::read(&self.args, OnBadConfig::Refuse).map_err(failed)?;
+        let environment = Environment::read(&self.args, OnBadConfig::Refuse).map_err(internal_error)?;
         let root = environment.settings.session_root(&environment.paths);
         let mut rows = all::rows_once(&root, &places(&root), cwd, &environment.paths.session_index());
         if let Some(cursor) = cursor {
@@ -135,13 +135,13 @@ impl AcpHost {
         let has_more = rows.len() > PAGE;
         rows.truncate(PAGE);
         let next = rows.last().filter(|_| has_more).map(|row| row.id.clone());
-        Ok(ListSessionsResponse::new(rows.iter().map(listed).collect()).next_cursor(next))
+        Ok(ListSessionsResponse::new(rows.iter().map(list_entry).collect()).next_cursor(next))
     }
 
     /// Deletes a session. A missing one counts as deleted. Fails when it is open elsewhere, when it is another
     /// program's, or when the file cannot be removed.
     pub(crate) fn delete(&self, id: &str) -> Result<(), Error> {
-        let environment = Environment::read(&self.args, OnBadConfig::Refuse).map_err(failed)?;
+        let environment = Environment::read(&self.args, OnBadConfig::Refuse).map_err(internal_error)?;
         let root = environment.settings.session_root(&environment.paths);
         let Some(path) = list::of_id(&root, id) else {
             return match of_others(&root, id) {
@@ -156,13 +156,13 @@ impl AcpHost {
 
     /// Checks that a model is available. The error is the missing setting, and how to set it.
     pub(crate) fn authenticate(&self) -> Result<(), Error> {
-        let setup = Setup::read(self.args.clone(), PROFILE).map_err(failed)?;
+        let setup = Setup::read(self.args.clone(), PROFILE).map_err(internal_error)?;
         has_key(&setup.with_model().map_err(no_model)?)
     }
 }
 
 /// The file of the session with this id, and the program that wrote it.
-fn named(setup: &Setup, id: &str) -> Result<(PathBuf, SessionOrigin), Error> {
+fn find_session(setup: &Setup, id: &str) -> Result<(PathBuf, SessionOrigin), Error> {
     let root = setup.settings.session_root(&setup.paths);
     let missing = || wire::error(ErrorCode::ResourceNotFound, format!("no session {id}; see session/list"));
     if let Some(path) = list::of_id(&root, id) {
@@ -181,7 +181,7 @@ fn of_others(root: &Path, id: &str) -> Option<(PathBuf, SessionOrigin)> {
 
 /// The file of a session that runs in `cwd`, and the program that wrote it.
 fn file(setup: &Setup, id: &str, cwd: &Path) -> Result<(PathBuf, SessionOrigin), Error> {
-    let (path, source) = named(setup, id)?;
+    let (path, source) = find_session(setup, id)?;
     let own = foreign::places::directory(&path, source).unwrap_or_default();
     let same = |a: &Path, b: &Path| a == b || std::fs::canonicalize(a).ok() == std::fs::canonicalize(b).ok();
     if same(&own, cwd) {
@@ -193,7 +193,7 @@ fn file(setup: &Setup, id: &str, cwd: &Path) -> Result<(PathBuf, SessionOrigin),
 
 fn has_key(setup: &Setup) -> Result<(), Error> {
     let Some(model) = &setup.model else { return Ok(()) };
-    let runtime = runtime::on_this_thread().map_err(failed)?;
+    let runtime = runtime::on_this_thread().map_err(internal_error)?;
     match runtime.block_on(setup.keys.key(model)) {
         Err(failure) if headless::is_missing_key(&failure) => {
             Err(no_model(headless::no_key(setup, &model.provider, failure)))
@@ -203,10 +203,10 @@ fn has_key(setup: &Setup) -> Result<(), Error> {
     }
 }
 
-fn listed(row: &SessionRow) -> ListedSession {
+fn list_entry(row: &SessionRow) -> ListedSession {
     let title = row.name.clone().or_else(|| title::of(&row.first_prompt));
     let changed = jiff::Timestamp::from_millisecond(row.modified).ok().map(|time| time.to_string());
-    ListedSession::new(row.id.clone(), shown_path(&row.cwd)).title(title).updated_at(changed)
+    ListedSession::new(row.id.clone(), lossy_path(&row.cwd)).title(title).updated_at(changed)
 }
 
 /// A server from the client's settings, in the form of tau's own.

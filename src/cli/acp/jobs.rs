@@ -29,7 +29,7 @@ pub(crate) fn answer(state: &mut AcpState, key: SessionKey, request: &RequestId,
         return;
     }
     let text = match argument.strip_prefix("stop") {
-        None if argument.is_empty() => listed(&jobs),
+        None if argument.is_empty() => format_list(&jobs),
         None if argument.parse::<u32>().is_ok() => format!("There is no job {argument}; /jobs lists them."),
         Some(number) => match number.trim().parse::<u32>() {
             Ok(job) if jobs.iter().any(|row| row.id == job && row.is_running()) => {
@@ -77,7 +77,7 @@ fn say(state: &mut AcpState, key: SessionKey, request: &RequestId, text: String)
     state.answer(request, &PromptResponse::new(StopReason::EndTurn));
 }
 
-fn listed(jobs: &[JobRow]) -> String {
+fn format_list(jobs: &[JobRow]) -> String {
     if jobs.is_empty() {
         return "No command runs in the background.".to_owned();
     }

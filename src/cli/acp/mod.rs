@@ -42,10 +42,10 @@ use crate::headless::batch::{Stop, StopWatch};
 use crate::live::off_screen::OffScreen;
 use crate::process::exit::{Exit, warn};
 use crate::process::outgoing::Outgoing;
-use crate::process::signals::Caught;
+use crate::process::signals::CaughtSignal;
 use editor::{EditorAsk, EditorLink, EditorRequest};
 use host::{AcpHost, NewAgent};
-use state::{About, AcpSession, AcpState, Asked, Beginning, Opening, Order, SessionKey, Stage};
+use state::{About, AcpSession, AcpState, Beginning, Opening, Order, PendingRequest, SessionKey, Stage};
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::TaskCommand;
@@ -75,7 +75,7 @@ pub(crate) async fn run(
     args: CliArgs,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
-    signals: impl AsyncFnMut() -> Caught,
+    signals: impl AsyncFnMut() -> CaughtSignal,
 ) -> Exit {
     let (news, events) = mpsc::channel(EVENTS);
     let (asks, asked) = mpsc::channel(EVENTS);
@@ -110,7 +110,7 @@ struct RunningAgent {
 }
 
 /// The result of a thread.
-enum Done {
+enum HostResult {
     Begun(SessionKey, Beginning, Result<Box<NewAgent>, Error>),
     Listed(RequestId, Result<ListSessionsResponse, Error>),
     Deleted(RequestId, Result<(), Error>),
@@ -131,7 +131,7 @@ struct AcpService<R, W, S> {
     asked: mpsc::Receiver<EditorAsk>,
     /// The receivers of the editor's answers, by request id.
     replies: HashMap<i64, SyncSender<Result<Value, Error>>>,
-    jobs: JoinSet<Done>,
+    jobs: JoinSet<HostResult>,
     stops: StopWatch<S>,
     lines: LineReader<R>,
     out: Outgoing<W>,
@@ -145,11 +145,11 @@ enum Wake {
     Events(Vec<News>),
     Asked(EditorAsk),
     Written(std::io::Result<usize>),
-    Done(Result<Done, JoinError>),
+    Done(Result<HostResult, JoinError>),
     Stop(Stop),
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> AcpService<R, W, S> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> CaughtSignal> AcpService<R, W, S> {
     async fn serve(&mut self) -> Exit {
         loop {
             while let Some(order) = self.state.orders.pop_front() {
@@ -230,19 +230,19 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
                 let editor = self.editor(key);
                 self.jobs.spawn_blocking(move || {
                     let agent = host.begin(&beginning, editor).map(Box::new);
-                    Done::Begun(key, beginning, agent)
+                    HostResult::Begun(key, beginning, agent)
                 });
             }
             Order::List { request, cwd, cursor } => {
                 self.jobs.spawn_blocking(move || {
-                    Done::Listed(request, host.list(cwd.as_deref(), cursor.as_deref()))
+                    HostResult::Listed(request, host.list(cwd.as_deref(), cursor.as_deref()))
                 });
             }
             Order::Delete { request, id } => {
-                self.jobs.spawn_blocking(move || Done::Deleted(request, host.delete(&id)));
+                self.jobs.spawn_blocking(move || HostResult::Deleted(request, host.delete(&id)));
             }
             Order::Authenticate { request } => {
-                self.jobs.spawn_blocking(move || Done::Authenticated(request, host.authenticate()));
+                self.jobs.spawn_blocking(move || HostResult::Authenticated(request, host.authenticate()));
             }
         }
     }
@@ -265,7 +265,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
             EditorRequest::Create { shown, .. } => About::Terminal { command: shown.clone() },
             _ => About::Editor,
         };
-        let asked = Asked { session: key, about };
+        let asked = PendingRequest { session: key, about };
         let state = &mut self.state;
         let number = match request {
             EditorRequest::Read { path } => {
@@ -307,15 +307,21 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
         }
     }
 
-    fn take(&mut self, done: Done) {
+    fn take(&mut self, done: HostResult) {
         match done {
-            Done::Begun(key, beginning, Ok(agent)) => self.start(key, beginning, *agent),
-            Done::Begun(_, Beginning { request, .. }, Err(error)) => self.state.refuse(&request, &error),
-            Done::Listed(request, Ok(list)) => self.state.answer(&request, &list),
-            Done::Listed(request, Err(error)) => self.state.refuse(&request, &error),
-            Done::Deleted(request, result) => requests::deleted(&mut self.state, &request, result),
-            Done::Authenticated(request, Ok(())) => self.state.answer(&request, &AuthenticateResponse::new()),
-            Done::Authenticated(request, Err(error)) => self.state.refuse(&request, &error),
+            HostResult::Begun(key, beginning, Ok(agent)) => self.start(key, beginning, *agent),
+            HostResult::Begun(_, Beginning { request, .. }, Err(error)) => {
+                self.state.refuse(&request, &error)
+            }
+            HostResult::Listed(request, Ok(list)) => self.state.answer(&request, &list),
+            HostResult::Listed(request, Err(error)) => self.state.refuse(&request, &error),
+            HostResult::Deleted(request, result) => {
+                requests::answer_deletion(&mut self.state, &request, result)
+            }
+            HostResult::Authenticated(request, Ok(())) => {
+                self.state.answer(&request, &AuthenticateResponse::new())
+            }
+            HostResult::Authenticated(request, Err(error)) => self.state.refuse(&request, &error),
         }
     }
 

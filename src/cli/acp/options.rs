@@ -31,27 +31,30 @@ fn about(mode: PermissionMode) -> &'static str {
     }
 }
 
-fn titled(name: &str) -> String {
+fn capitalize(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// The permission modes that the client can choose.
-fn offered(session: &AcpSession) -> impl Iterator<Item = PermissionMode> + use<> {
+fn available_modes(session: &AcpSession) -> impl Iterator<Item = PermissionMode> + use<> {
     let ceiling = session.mode_ceiling;
     PermissionMode::ALL.into_iter().filter(move |mode| mode.within(ceiling).is_ok())
 }
 
 /// The permission modes, and the current one.
 pub(crate) fn modes(session: &AcpSession) -> SessionModeState {
-    let mode =
-        |mode: PermissionMode| SessionMode::new(mode.name(), titled(mode.name())).description(about(mode));
-    SessionModeState::new(session.mirror.mode.name(), offered(session).map(mode).collect::<Vec<_>>())
+    let mode = |mode: PermissionMode| {
+        SessionMode::new(mode.name(), capitalize(mode.name())).description(about(mode))
+    };
+    SessionModeState::new(session.mirror.mode.name(), available_modes(session).map(mode).collect::<Vec<_>>())
 }
 
 pub(crate) fn all(session: &AcpSession) -> Vec<SessionConfigOption> {
-    let modes: Vec<SessionConfigSelectOption> = offered(session)
-        .map(|mode| SessionConfigSelectOption::new(mode.name(), titled(mode.name())).description(about(mode)))
+    let modes: Vec<SessionConfigSelectOption> = available_modes(session)
+        .map(|mode| {
+            SessionConfigSelectOption::new(mode.name(), capitalize(mode.name())).description(about(mode))
+        })
         .collect();
     let mut options = vec![
         SessionConfigOption::select(MODE, "Permissions", session.mirror.mode.name(), modes)
@@ -59,13 +62,13 @@ pub(crate) fn all(session: &AcpSession) -> Vec<SessionConfigOption> {
     ];
     let Some(model) = &session.mirror.model else { return options };
     options.push(
-        SessionConfigOption::select(MODEL, "Model", model.reference(), grouped(session, model))
+        SessionConfigOption::select(MODEL, "Model", model.reference(), model_groups(session, model))
             .category(SessionConfigOptionCategory::Model),
     );
     let levels: Vec<SessionConfigSelectOption> = model
         .levels()
         .into_iter()
-        .map(|level| SessionConfigSelectOption::new(level.name(), titled(level.name())))
+        .map(|level| SessionConfigSelectOption::new(level.name(), capitalize(level.name())))
         .collect();
     if levels.len() > 1 {
         let now = model.nearest(session.mirror.thinking).name();
@@ -78,7 +81,7 @@ pub(crate) fn all(session: &AcpSession) -> Vec<SessionConfigOption> {
 }
 
 /// The models by provider, always including the current one.
-fn grouped(session: &AcpSession, now: &Arc<Model>) -> Vec<SessionConfigSelectGroup> {
+fn model_groups(session: &AcpSession, now: &Arc<Model>) -> Vec<SessionConfigSelectGroup> {
     let known = session.models.iter().any(|model| model.reference() == now.reference());
     let models = (!known).then_some(now).into_iter().chain(&session.models);
     let mut groups: Vec<(&str, Vec<SessionConfigSelectOption>)> = Vec::new();
@@ -97,10 +100,10 @@ fn grouped(session: &AcpSession, now: &Arc<Model>) -> Vec<SessionConfigSelectGro
 
 /// The mode with this name. Fails if there is no mode with this name, or the client cannot choose it; the
 /// error lists the modes, or gives the reason.
-pub(crate) fn mode_named(session: &AcpSession, name: &str) -> Result<PermissionMode, Error> {
+pub(crate) fn find_mode(session: &AcpSession, name: &str) -> Result<PermissionMode, Error> {
     let wrong = |text: String| wire::error(ErrorCode::InvalidParams, text);
     let mode = PermissionMode::from_name(name).ok_or_else(|| {
-        let known = offered(session).map(PermissionMode::name).collect::<Vec<_>>().join(", ");
+        let known = available_modes(session).map(PermissionMode::name).collect::<Vec<_>>().join(", ");
         wrong(format!("no mode \"{name}\"; choose one of {known}"))
     })?;
     mode.within(session.mode_ceiling).map_err(|error| wrong(error.into()))
@@ -119,7 +122,7 @@ pub(crate) fn choose(
     };
     match option {
         MODE => {
-            session.mirror.mode = mode_named(session, value)?;
+            session.mirror.mode = find_mode(session, value)?;
             Ok(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode: session.mirror.mode }))
         }
         MODEL => {

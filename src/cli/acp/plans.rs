@@ -8,8 +8,8 @@ use agent_client_protocol_schema::v1::{
 use serde_json::Value;
 
 use super::calls;
-use super::state::{About, AcpState, Asked, SessionKey};
-use tau_app::printable::asked;
+use super::state::{About, AcpState, PendingRequest, SessionKey};
+use tau_app::printable::decision_text;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{QuestionAnswer, QuestionCommand};
 use tau_tools::ids;
@@ -46,7 +46,7 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, question: String, text:
         .title("Carry out the plan?")
         .kind(ToolKind::SwitchMode)
         .status(ToolCallStatus::Pending)
-        .content(vec![calls::text(asked(text).as_str())]);
+        .content(vec![calls::text(decision_text(text).as_str())]);
     let call = ToolCallUpdate::new(ids::id().to_string(), fields);
     let accepting = ACCEPTING
         .iter()
@@ -55,11 +55,11 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, question: String, text:
     let keep = PermissionOption::new("keep", "Keep planning", PermissionOptionKind::RejectOnce);
     let request = RequestPermissionRequest::new(id, call, accepting.chain([keep]).collect());
     let about = About::Plan { id: question };
-    state.ask("session/request_permission", &request, Asked { session: key, about });
+    state.ask("session/request_permission", &request, PendingRequest { session: key, about });
 }
 
 /// Handles the client's answer. Unless it accepts, the run stops.
-pub(crate) fn answered(state: &mut AcpState, key: SessionKey, id: String, result: Result<Value, Error>) {
+pub(crate) fn on_answer(state: &mut AcpState, key: SessionKey, id: String, result: Result<Value, Error>) {
     let outcome = result.ok().and_then(|it| serde_json::from_value::<RequestPermissionResponse>(it).ok());
     let chosen = match outcome.map(|response| response.outcome) {
         Some(RequestPermissionOutcome::Selected(selected)) => {

@@ -29,20 +29,19 @@ pub(crate) fn read(blocks: Vec<ContentBlock>) -> Result<(String, Vec<Block>), Er
                 after_link = false;
             }
             ContentBlock::ResourceLink(link) => {
-                text.push_str(&linked(&link));
+                text.push_str(&format_link(&link));
                 after_link = true;
             }
             ContentBlock::Image(image) => {
-                images
-                    .push(checked_image(image.data, &image.mime_type).map_err(|error| wrong(error.into()))?);
+                images.push(image_block(image.data, &image.mime_type).map_err(|error| wrong(error.into()))?);
             }
             ContentBlock::Resource(resource) => match resource.resource {
                 EmbeddedResourceResource::TextResourceContents(file) => {
-                    files.push(prompts::fenced(&place(&file.uri), &file.text));
+                    files.push(prompts::fence_file(&place(&file.uri), &file.text));
                 }
                 EmbeddedResourceResource::BlobResourceContents(file) => {
                     let kind = file.mime_type.unwrap_or_default();
-                    match checked_image(file.blob, &kind) {
+                    match image_block(file.blob, &kind) {
                         Ok(image) => images.push(image),
                         Err(why) => return Err(wrong(format!("{}: {why}", file.uri))),
                     }
@@ -80,7 +79,7 @@ fn joins(after_link: bool, before: &str, next: &str) -> bool {
 }
 
 /// A link for the model: the path of a file, or the address.
-fn linked(link: &ResourceLink) -> String {
+fn format_link(link: &ResourceLink) -> String {
     format!("[{}]({})", link.title.as_deref().unwrap_or(&link.name), place(&link.uri))
 }
 
@@ -100,7 +99,7 @@ fn place(uri: &str) -> String {
 }
 
 /// An image that models accept. Its content counts, not its declared type.
-fn checked_image(data: String, mime_type: &str) -> Result<Block, UserError> {
+fn image_block(data: String, mime_type: &str) -> Result<Block, UserError> {
     let bytes =
         STANDARD.decode(&data).map_err(|error| format!("the data of an image is not base64: {error}"))?;
     if bytes.len() as u64 > prompts::IMAGE_BYTES {

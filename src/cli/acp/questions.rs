@@ -4,8 +4,8 @@ use agent_client_protocol_schema::v1::{ClientCapabilities, Error};
 use serde_json::{Map, Value, json};
 
 use super::plans;
-use super::state::{About, AcpState, Asked, QuestionKind, SessionKey};
-use tau_app::printable::{asked, asked_line};
+use super::state::{About, AcpState, PendingRequest, QuestionKind, SessionKey};
+use tau_app::printable::{decision_line, decision_text};
 use tau_protocol::command::{QuestionAnswer, QuestionCommand};
 use tau_protocol::event::Question;
 use tau_protocol::form::{FieldKind, FormField, FormOption};
@@ -68,7 +68,11 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, id: String, question: &
         })
     };
     if state.client_can(can) {
-        state.ask("elicitation/create", &params, Asked { session: key, about: About::Question { id, kind } });
+        state.ask(
+            "elicitation/create",
+            &params,
+            PendingRequest { session: key, about: About::Question { id, kind } },
+        );
     } else {
         let answer = match kind {
             QuestionKind::User(_) => QuestionAnswer::Unavailable,
@@ -85,14 +89,14 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, id: String, question: &
 fn user_form(questions: &[UserQuestion]) -> (Value, Value) {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for (index, UserQuestion { question, choices, multiple }) in questions.iter().enumerate() {
-        let title = asked(question);
+        let title = decision_text(question);
         let text = format!("{TEXT}{index}");
         if choices.is_empty() {
             properties.insert(text.clone(), json!({ "type": "string", "title": title.as_str() }));
             required.push(text);
             continue;
         }
-        let option = |(at, choice): (usize, &String)| json!({ "const": at.to_string(), "title": asked_line(choice).as_str() });
+        let option = |(at, choice): (usize, &String)| json!({ "const": at.to_string(), "title": decision_line(choice).as_str() });
         let options: Vec<Value> = choices.iter().enumerate().map(option).collect();
         let field = match multiple {
             true => json!({ "type": "array", "title": title.as_str(), "items": { "anyOf": options } }),
@@ -154,7 +158,7 @@ fn schema(field: &FormField) -> Value {
 }
 
 /// Handles the client's answer.
-pub(crate) fn answered(
+pub(crate) fn on_answer(
     state: &mut AcpState,
     key: SessionKey,
     id: String,

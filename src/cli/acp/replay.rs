@@ -22,8 +22,8 @@ pub(crate) fn messages(
 ) {
     for message in messages {
         match message.as_ref() {
-            Message::User(user) => said(state, key, &user.content, true),
-            Message::Custom(custom) if custom.display => said(state, key, &custom.content, false),
+            Message::User(user) => send_content(state, key, &user.content, true),
+            Message::Custom(custom) if custom.display => send_content(state, key, &custom.content, false),
             Message::Assistant(answer) => blocks(state, key, &answer.content, titles),
             Message::ToolResult(result) => calls_of_session::result(state, key, result),
             Message::BashExecution(command) => user_command(state, key, command),
@@ -41,7 +41,7 @@ fn message_id() -> MessageId {
     MessageId::new(ids::id().to_string())
 }
 
-fn said(state: &mut AcpState, key: SessionKey, content: &UserContent, by_user: bool) {
+fn send_content(state: &mut AcpState, key: SessionKey, content: &UserContent, by_user: bool) {
     let id = message_id();
     for block in content.blocks() {
         let shown = match block {
@@ -72,9 +72,9 @@ fn blocks(state: &mut AcpState, key: SessionKey, blocks: &[Block], titles: &BTre
                 state.update(key, SessionUpdate::AgentThoughtChunk(chunk(thinking)));
             }
             Block::ToolCall(call) => {
-                calls_of_session::arrived(state, key, call);
+                calls_of_session::report_call(state, key, call);
                 if let Some(title) = titles.get(&call.id) {
-                    calls_of_session::titled(state, key, &call.id, title);
+                    calls_of_session::report_title(state, key, &call.id, title);
                 }
             }
             Block::Text { .. } | Block::Thinking { .. } | Block::Image { .. } | Block::Unknown(_) => {}
@@ -89,6 +89,6 @@ fn user_command(state: &mut AcpState, key: SessionKey, command: &BashExecution) 
     let call = ShownCall::new(ids::id().to_string(), format!("! {}", command.command))
         .kind(ToolKind::Execute)
         .status(status)
-        .content(vec![calls::text(&calls::fenced(&command.noted_output()))]);
+        .content(vec![calls::text(&calls::fence(&command.output_with_note()))]);
     state.update(key, SessionUpdate::ToolCall(call));
 }

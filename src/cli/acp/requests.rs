@@ -40,7 +40,7 @@ pub(crate) fn apply(state: &mut AcpState, message: Incoming) {
             }
         }
         Incoming::Notification { method, params } => notification(state, &method, params),
-        Incoming::Response { id, result } => answered(state, &id, result),
+        Incoming::Response { id, result } => on_answer(state, &id, result),
         Incoming::Malformed { id, error } => state.refuse(&id, &error),
     }
 }
@@ -77,11 +77,11 @@ fn request(state: &mut AcpState, id: &RequestId, method: &str, params: Value) ->
         }
         "session/load" => {
             let LoadSessionRequest { session_id, cwd, mcp_servers, .. } = read(params)?;
-            begin(state, id, BeginningKind::Load(named(state, &session_id)?), cwd, mcp_servers)
+            begin(state, id, BeginningKind::Load(id_if_closed(state, &session_id)?), cwd, mcp_servers)
         }
         "session/resume" => {
             let ResumeSessionRequest { session_id, cwd, mcp_servers, .. } = read(params)?;
-            begin(state, id, BeginningKind::Resume(named(state, &session_id)?), cwd, mcp_servers)
+            begin(state, id, BeginningKind::Resume(id_if_closed(state, &session_id)?), cwd, mcp_servers)
         }
         "session/fork" => {
             let ForkSessionRequest { session_id, cwd, mcp_servers, .. } = read(params)?;
@@ -99,7 +99,7 @@ fn request(state: &mut AcpState, id: &RequestId, method: &str, params: Value) ->
         "session/set_mode" => {
             let SetSessionModeRequest { session_id, mode_id, .. } = read(params)?;
             let key = state.open_session(&session_id)?;
-            let mode = state.sessions.get(&key).map(|session| options::mode_named(session, &mode_id.0));
+            let mode = state.sessions.get(&key).map(|session| options::find_mode(session, &mode_id.0));
             if let Some(mode) = mode.transpose()? {
                 state.send(key, SettingsCommand::SetPermissionMode { mode });
             }
@@ -168,7 +168,7 @@ fn absolute(cwd: PathBuf) -> Result<PathBuf, Error> {
 }
 
 /// The id of a session that is not open yet.
-fn named(state: &AcpState, id: &SessionId) -> Result<String, Error> {
+fn id_if_closed(state: &AcpState, id: &SessionId) -> Result<String, Error> {
     if state.sessions.values().any(|session| session.id == *id) {
         let text = format!("session {id} is already open; close it first with session/close");
         return Err(wire::error(ErrorCode::InvalidRequest, text));
@@ -190,13 +190,13 @@ fn begin(
 
 /// Deletes a session that is not open here: an open one must be closed first.
 fn delete(state: &mut AcpState, id: &RequestId, session: &SessionId) -> Result<(), Error> {
-    let session = named(state, session)?;
+    let session = id_if_closed(state, session)?;
     state.orders.push_back(Order::Delete { request: id.clone(), id: session });
     Ok(())
 }
 
 /// Answers a deletion.
-pub(crate) fn deleted(state: &mut AcpState, id: &RequestId, result: Result<(), Error>) {
+pub(crate) fn answer_deletion(state: &mut AcpState, id: &RequestId, result: Result<(), Error>) {
     match result {
         Ok(()) => state.answer(id, &DeleteSessionResponse::new()),
         Err(error) => state.refuse(id, &error),
@@ -354,12 +354,12 @@ fn cancel(state: &mut AcpState, key: SessionKey) {
 }
 
 /// Handles an answer of the client. An answer to a withdrawn request is dropped.
-fn answered(state: &mut AcpState, id: &RequestId, result: Result<Value, Error>) {
+fn on_answer(state: &mut AcpState, id: &RequestId, result: Result<Value, Error>) {
     let RequestId::Number(number) = id else { return };
     if let Some(asked) = state.asked.remove(number) {
         let key = asked.session;
         match asked.about {
-            About::Approval { id, rules } => approvals::answered(state, key, id, rules, result),
+            About::Approval { id, rules } => approvals::on_answer(state, key, id, rules, result),
             About::Editor => state.orders.push_back(Order::Reply(*number, result)),
             About::Terminal { command } => {
                 let terminal = result.as_ref().ok().and_then(|result| result.get("terminalId")?.as_str());
@@ -368,8 +368,8 @@ fn answered(state: &mut AcpState, id: &RequestId, result: Result<Value, Error>) 
                 }
                 state.orders.push_back(Order::Reply(*number, result));
             }
-            About::Question { id, kind } => questions::answered(state, key, id, kind, result),
-            About::Plan { id } => plans::answered(state, key, id, result),
+            About::Question { id, kind } => questions::on_answer(state, key, id, kind, result),
+            About::Plan { id } => plans::on_answer(state, key, id, result),
         }
     }
 }

@@ -41,7 +41,7 @@ pub(crate) struct AcpState {
     /// Outside work, in order.
     pub(crate) orders: VecDeque<Order>,
     /// Requests to the client, by their ids.
-    pub(crate) asked: HashMap<i64, Asked>,
+    pub(crate) asked: HashMap<i64, PendingRequest>,
     /// The time of the last event.
     pub(crate) now: jiff::Timestamp,
     last_request: i64,
@@ -88,7 +88,7 @@ pub(crate) enum BeginningKind {
 
 /// A request to the client, and the purpose of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct PendingRequest {
     pub(crate) session: SessionKey,
     pub(crate) about: About,
 }
@@ -210,7 +210,7 @@ impl AcpState {
     }
 
     /// Sends a request to the client and returns its id.
-    pub(crate) fn ask(&mut self, method: &str, params: &impl Serialize, asked: Asked) -> i64 {
+    pub(crate) fn ask(&mut self, method: &str, params: &impl Serialize, asked: PendingRequest) -> i64 {
         self.last_request += 1;
         self.records.push_back(wire::request(self.last_request, method, params));
         self.asked.insert(self.last_request, asked);
@@ -220,7 +220,7 @@ impl AcpState {
     /// Tells the client that it need not answer a request of a session any more.
     pub(crate) fn withdraw(&mut self, key: SessionKey, is_it: impl Fn(&About) -> bool) {
         // Ids count per session.
-        let is_it = |asked: &Asked| asked.session == key && is_it(&asked.about);
+        let is_it = |asked: &PendingRequest| asked.session == key && is_it(&asked.about);
         let found = self.asked.iter().find(|(_, asked)| is_it(asked)).map(|(number, _)| *number);
         if let Some(number) = found {
             self.asked.remove(&number);
@@ -240,7 +240,7 @@ impl AcpState {
     pub(crate) fn send(&mut self, key: SessionKey, command: impl Into<AgentCommand>) {
         let command = command.into();
         if let Some(session) = self.sessions.get_mut(&key) {
-            session.mirror.sent(&command);
+            session.mirror.apply_command(&command);
         }
         self.orders.push_back(Order::Send(key, command));
     }

@@ -10,7 +10,7 @@ use super::subcommand::{self, Subcommand};
 use tau_app::slash::Commands;
 use tau_tools::compare::close_matches;
 use tau_tools::invisible::is_invisible;
-use tau_tools::shell_word::quoted;
+use tau_tools::shell_word::quote;
 use tau_tools::user_error::UserError;
 
 /// Minimum similarity of two words for a suggestion.
@@ -115,9 +115,9 @@ fn refusal(advice: &str, arguments: &[OsString], args: &CliArgs) -> UserError {
     };
     let mut flags: Vec<&OsString> = arguments.iter().skip(1).rev().filter(is_flag).collect();
     flags.reverse();
-    let quote = |word: &OsString| quoted(&word.to_string_lossy());
-    let prompts = args.prompts.iter().map(|prompt| quoted(prompt));
-    let words = flags.into_iter().map(quote).chain(["--".to_owned()]).chain(prompts);
+    let quote_flag = |word: &OsString| quote(&word.to_string_lossy());
+    let prompts = args.prompts.iter().map(|prompt| quote(prompt));
+    let words = flags.into_iter().map(quote_flag).chain(["--".to_owned()]).chain(prompts);
     format!("{advice}\nTo send it as a prompt: tau {}", words.collect::<Vec<_>>().join(" ")).into()
 }
 
@@ -178,7 +178,7 @@ fn subcommand_form(name: &str, word: &str, arguments: &[OsString]) -> Option<Str
         [OsString::from("tau"), name.into()].into_iter().chain(others.iter().cloned()).collect();
     let form = match Subcommand::read(&line) {
         Ok(Some(_)) => {
-            let others = others.iter().map(|other| quoted(&other.to_string_lossy()));
+            let others = others.iter().map(|other| quote(&other.to_string_lossy()));
             std::iter::once(name.to_owned()).chain(others).collect::<Vec<_>>().join(" ")
         }
         // It does not accept these flags.
@@ -193,11 +193,11 @@ mod tests {
     use super::*;
     use tau_app::slash;
 
-    fn checked(line: &str) -> Result<(), UserError> {
-        checked_words(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+    fn check_line(line: &str) -> Result<(), UserError> {
+        check_words(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
     }
 
-    fn checked_words(arguments: &[OsString]) -> Result<(), UserError> {
+    fn check_words(arguments: &[OsString]) -> Result<(), UserError> {
         let args = CliArgs::read(arguments.to_vec()).map_err(UserError::of)?;
         check(arguments, &args, || false)
     }
@@ -209,38 +209,38 @@ mod tests {
             for line in
                 [format!("tau -p {word}"), format!("tau --model m {word}"), format!("tau --trust {word} x")]
             {
-                let text = checked(&line).expect_err(&line);
+                let text = check_line(&line).expect_err(&line);
                 let (_, sends) = text.split_once("To send it as a prompt: ").expect(&text);
-                assert_eq!(checked(sends), Ok(()), "{text}");
+                assert_eq!(check_line(sends), Ok(()), "{text}");
                 let flags = line.split(' ').filter(|flag| flag.starts_with('-'));
                 assert!(
                     flags.clone().all(|flag| sends.split(" -- ").next().unwrap().contains(flag)),
                     "{text}"
                 );
             }
-            assert_eq!(checked(&format!("tau -p -- {word}")), Ok(()), "{word}");
+            assert_eq!(check_line(&format!("tau -p -- {word}")), Ok(()), "{word}");
             // One letter missing, two swapped, one too many.
             if word.len() >= 5 && names.contains(word) {
                 let swapped = format!("{}{}{}{}", &word[..1], &word[2..3], &word[1..2], &word[3..]);
                 for wrong in
                     [word[..word.len() - 1].to_owned(), word[1..].to_owned(), swapped, format!("{word}x")]
                 {
-                    assert!(checked(&format!("tau {wrong}")).is_err(), "{wrong} resembles {word}");
+                    assert!(check_line(&format!("tau {wrong}")).is_err(), "{wrong} resembles {word}");
                 }
             }
         }
-        let unlisted = slash::unlisted().map(|(row, _)| row);
+        let unlisted = slash::unlisted_commands().map(|(row, _)| row);
         for row in slash::TABLE.iter().cloned().chain(unlisted) {
-            assert!(checked(&format!("tau -p {}", row.name)).is_err(), "{}", row.name);
-            assert!(checked(&format!("tau -p /{}", row.name)).is_err(), "/{}", row.name);
+            assert!(check_line(&format!("tau -p {}", row.name)).is_err(), "{}", row.name);
+            assert!(check_line(&format!("tau -p /{}", row.name)).is_err(), "/{}", row.name);
             let one = ["tau".into(), "-p".into(), OsString::from(format!("/{} and more", row.name))];
-            assert!(checked_words(&one).is_err(), "/{} and more", row.name);
+            assert!(check_words(&one).is_err(), "/{} and more", row.name);
         }
         for word in [
             "hi", "hello", "explain", "test", "fix", "review", "commit", "why", "12345", "/review", "тест",
             "yes", "ok", "doc", "lint", "bigout",
         ] {
-            assert_eq!(checked(&format!("tau {word}")), Ok(()), "{word}");
+            assert_eq!(check_line(&format!("tau {word}")), Ok(()), "{word}");
         }
     }
 
@@ -262,17 +262,17 @@ mod tests {
             ("tau log\u{200b}in", "`log\\u{200b}in` is not a command"),
         ];
         for (line, expected) in cases {
-            let text = checked(line).expect_err(line);
+            let text = check_line(line).expect_err(line);
             assert!(text.contains(expected), "{line}: {text}");
         }
         for line in
             ["tau -p run the tests", "tau -p add a test", "tau --json list files", "tau -b check types"]
         {
-            assert_eq!(checked(line), Ok(()), "{line}");
+            assert_eq!(check_line(line), Ok(()), "{line}");
         }
-        let prompt = checked("tau --trust login it's").expect_err("a command");
+        let prompt = check_line("tau --trust login it's").expect_err("a command");
         assert!(prompt.ends_with(r"tau --trust -- login 'it'\''s'"), "{prompt}");
-        let prompt = checked("tau -p --model loc/m plan").expect_err("a command");
+        let prompt = check_line("tau -p --model loc/m plan").expect_err("a command");
         assert!(prompt.ends_with("tau -p --model loc/m -- plan"), "{prompt}");
     }
 

@@ -264,7 +264,7 @@ impl CliArgs {
         I: IntoIterator<Item = T>,
         T: Into<std::ffi::OsString> + Clone,
     {
-        let mut args = CliArgs::try_parse_from(arguments).map_err(renamed)?;
+        let mut args = CliArgs::try_parse_from(arguments).map_err(suggest_replacement)?;
         if let Some(id) = args.resume.take_if(|id| !id.is_empty()) {
             args.session = Some(id);
         }
@@ -351,7 +351,7 @@ const OF_OTHERS: [(&str, &str); 11] = [
 ];
 
 /// Adds the replacement to the error of a flag that is gone, or that is another agent's.
-fn renamed(error: clap::Error) -> clap::Error {
+fn suggest_replacement(error: clap::Error) -> clap::Error {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let given = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(given)) if error.kind() == ErrorKind::UnknownArgument => given.as_str(),

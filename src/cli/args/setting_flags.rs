@@ -72,9 +72,9 @@ fn argument(row: &'static SettingRow, flag: SettingFlag) -> Arg {
             argument.help(help(row)).num_args(0..=1).require_equals(true).default_missing_value("true")
         }
         // The possible values are more helpful than the purpose.
-        ValueKind::Choice(names) => argument
-            .help(wrapped(&names()))
-            .value_parser(PossibleValuesParser::new(names()).map(OsString::from)),
+        ValueKind::Choice(names) => {
+            argument.help(wrap(&names())).value_parser(PossibleValuesParser::new(names()).map(OsString::from))
+        }
         _ => argument.help(help(row)).allow_negative_numbers(true),
     }
 }
@@ -88,7 +88,7 @@ fn help(row: &SettingRow) -> String {
 }
 
 /// Words, separated by commas, on lines that fit.
-fn wrapped(words: &[&str]) -> String {
+fn wrap(words: &[&str]) -> String {
     let mut text = String::new();
     let mut width = 0_usize;
     for (at, word) in words.iter().enumerate() {

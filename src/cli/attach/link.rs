@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::reach::Trouble;
 use super::server::Server;
-use super::wire::{Closed, Commands, Greeting, Happened, Left, StreamRequest};
+use super::wire::{Commands, EventBatch, Greeting, NextSession, StreamEnd, StreamRequest};
 use reader::{Heard, Reader};
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
@@ -50,14 +50,14 @@ const NOT_CONNECTED: &str = "not connected: send something to open the session a
 pub(crate) type CurrentSession = watch::Receiver<String>;
 
 /// An agent on a server.
-pub(crate) struct Linked {
+pub(crate) struct RemoteAgent {
     pub agent: AgentHandle,
     pub session: CurrentSession,
     pub connection: watch::Receiver<Connection>,
 }
 
 /// Attaches to a session, in the current runtime.
-pub(crate) fn attach(server: Server, session: String) -> Linked {
+pub(crate) fn attach(server: Server, session: String) -> RemoteAgent {
     let (commands, inbox) = mpsc::channel(COMMANDS);
     let (outbox, events) = mpsc::channel(EVENTS);
     let (current, session_now) = watch::channel(session.clone());
@@ -85,7 +85,11 @@ pub(crate) fn attach(server: Server, session: String) -> Linked {
         opens: true,
     };
     let task = tokio::spawn(link.run());
-    Linked { agent: AgentHandle { commands, events, task }, session: session_now, connection: connection_now }
+    RemoteAgent {
+        agent: AgentHandle { commands, events, task },
+        session: session_now,
+        connection: connection_now,
+    }
 }
 
 /// The state of the stream.
@@ -102,14 +106,14 @@ enum State {
 }
 
 /// A pending question.
-struct Asked {
+struct PendingRequest {
     /// The screen's ticket.
     ticket: u64,
     command: AgentCommand,
 }
 
 type Sending = AbortOnDropHandle<Result<u64, Trouble>>;
-type Leaving = AbortOnDropHandle<Result<Left, Trouble>>;
+type Leaving = AbortOnDropHandle<Result<NextSession, Trouble>>;
 
 struct Link {
     server: Arc<Server>,
@@ -129,7 +133,7 @@ struct Link {
     /// The number of them that were already sent, perhaps in vain.
     tried: usize,
     /// Questions by the tickets that they were sent with.
-    asked: BTreeMap<u64, Asked>,
+    asked: BTreeMap<u64, PendingRequest>,
     tickets: u64,
     /// The id of the last frame.
     last: Option<String>,
@@ -148,7 +152,7 @@ enum Wake {
     Command(Option<AgentCommand>),
     Heard(Heard),
     Sent(Result<u64, Trouble>),
-    Left(Result<Left, Trouble>),
+    Left(Result<NextSession, Trouble>),
     Taken,
     Retry,
     Gone,
@@ -161,9 +165,9 @@ impl Link {
             match self.wake().await {
                 Wake::Command(Some(AgentCommand::Task(TaskCommand::Shutdown)) | None) | Wake::Gone => break,
                 Wake::Command(Some(command)) => self.command(command),
-                Wake::Heard(heard) => self.heard(heard),
-                Wake::Sent(result) => self.sent(result),
-                Wake::Left(result) => self.left(result),
+                Wake::Heard(heard) => self.on_frame(heard),
+                Wake::Sent(result) => self.on_send_result(result),
+                Wake::Left(result) => self.on_leave_result(result),
                 Wake::Taken => {}
                 Wake::Retry => self.state = State::Connecting { attempt: self.attempt() },
             }
@@ -180,7 +184,7 @@ impl Link {
                 Some(sending) => Some(sending.await),
                 None => None,
             } {
-                self.taken(next);
+                self.drop_accepted(next);
             }
             if self.state == State::Open && !self.waiting.is_empty() {
                 // Commands not accepted now are lost with the screen, which can no longer report it.
@@ -248,11 +252,11 @@ impl Link {
                 // The screen is gone.
                 (Err(_), _) => Wake::Gone,
             },
-            result = done(self.sending.as_mut()) => {
+            result = await_request(self.sending.as_mut()) => {
                 self.sending = None;
                 Wake::Sent(result)
             }
-            result = done(self.leaving.as_mut()) => {
+            result = await_request(self.leaving.as_mut()) => {
                 self.leaving = None;
                 Wake::Left(result)
             }
@@ -297,7 +301,7 @@ impl Link {
         let own = self.tickets;
         self.tickets += 1;
         let command = command(own);
-        self.asked.insert(own, Asked { ticket, command: command.clone() });
+        self.asked.insert(own, PendingRequest { ticket, command: command.clone() });
         self.waiting.push_back(command);
     }
 
@@ -307,7 +311,7 @@ impl Link {
 
     /// Answers the questions that get no answer from the session any more.
     fn withdraw(&mut self, is_lost: impl Fn(&AgentCommand) -> bool, why: &str) {
-        let (lost, asked): (BTreeMap<u64, Asked>, _) =
+        let (lost, asked): (BTreeMap<u64, PendingRequest>, _) =
             std::mem::take(&mut self.asked).into_iter().partition(|(_, asked)| is_lost(&asked.command));
         self.asked = asked;
         lost.into_values().for_each(|asked| self.refuse(asked.ticket, &asked.command, why));
@@ -331,7 +335,7 @@ impl Link {
         self.leaving = Some(AbortOnDropHandle::new(task));
     }
 
-    fn left(&mut self, result: Result<Left, Trouble>) {
+    fn on_leave_result(&mut self, result: Result<NextSession, Trouble>) {
         let left = match result {
             Ok(left) => left,
             Err(trouble) => {
@@ -364,13 +368,13 @@ impl Link {
         (self.first, self.tried) = (0, 0);
     }
 
-    fn heard(&mut self, heard: Heard) {
+    fn on_frame(&mut self, heard: Heard) {
         match heard {
-            Heard::Attached(greeting) => self.attached(&greeting),
-            Heard::Opened(Happened { events, id }) => {
+            Heard::Attached(greeting) => self.on_attach(&greeting),
+            Heard::Opened(EventBatch { events, id }) => {
                 self.last = id;
                 // Pages belong to the previous history.
-                let is_page = |asked: &Asked| {
+                let is_page = |asked: &PendingRequest| {
                     matches!(
                         asked.command,
                         AgentCommand::Task(TaskCommand::Query { query: Query::HistoryPage { .. }, .. })
@@ -379,26 +383,30 @@ impl Link {
                 self.asked.retain(|_, asked| !is_page(asked));
                 self.take(events);
             }
-            Heard::Happened(Happened { events, id }) => {
+            Heard::Happened(EventBatch { events, id }) => {
                 self.last = id.or(self.last.take());
                 self.take(events);
             }
-            Heard::Closed(Closed { server_ends: true, .. }) => self.lost("the server is being stopped"),
-            Heard::Closed(Closed { deleted: true, .. }) => {
+            Heard::Closed(StreamEnd { server_ends: true, .. }) => {
+                self.on_connection_loss("the server is being stopped")
+            }
+            Heard::Closed(StreamEnd { deleted: true, .. }) => {
                 let hint = "/new starts another session, /resume opens one";
-                self.down("the session was deleted on the server", false, hint);
+                self.disconnect("the session was deleted on the server", false, hint);
             }
-            Heard::Closed(Closed { not_deleted, .. }) => {
+            Heard::Closed(StreamEnd { not_deleted, .. }) => {
                 let why = not_deleted.map(|why| format!(", but could not be deleted: {why}"));
-                let place = if self.server.shown_name().is_empty() { "" } else { " on the server" };
+                let place = if self.server.display_name().is_empty() { "" } else { " on the server" };
                 let text = format!("the session was closed{place}{}", why.unwrap_or_default());
-                self.down(&text, true, "send something to open it again, or /resume another");
+                self.disconnect(&text, true, "send something to open it again, or /resume another");
             }
-            Heard::Lost(Trouble::Ended(text)) => self.down(&text, true, "send something to open it again"),
+            Heard::Lost(Trouble::Ended(text)) => {
+                self.disconnect(&text, true, "send something to open it again")
+            }
             Heard::Lost(Trouble::Refused(text)) => {
-                self.down(&text, false, "/resume opens another session, /quit leaves");
+                self.disconnect(&text, false, "/resume opens another session, /quit leaves");
             }
-            Heard::Lost(trouble) => self.lost(trouble.text()),
+            Heard::Lost(trouble) => self.on_connection_loss(trouble.text()),
         }
     }
 
@@ -407,7 +415,7 @@ impl Link {
             match event {
                 AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => {
                     // A question repeated after a loss is answered twice.
-                    if let Some(Asked { ticket, .. }) = self.asked.remove(&ticket) {
+                    if let Some(PendingRequest { ticket, .. }) = self.asked.remove(&ticket) {
                         self.answer(ticket, answer);
                     }
                 }
@@ -421,18 +429,18 @@ impl Link {
     }
 
     /// Records that the stream is open; the server has accepted the commands before `next`.
-    fn attached(&mut self, &Greeting { next, known }: &Greeting) {
+    fn on_attach(&mut self, &Greeting { next, known }: &Greeting) {
         let was_up = matches!(*self.connection.borrow(), Connection::Up);
         if !was_up {
             self.connection.send_replace(Connection::Up);
         }
         (self.state, self.opens) = (State::Open, false);
         if known || (self.first, self.tried) == (0, 0) {
-            self.taken(next);
+            self.drop_accepted(next);
             self.tried = 0;
         } else {
             // It was restarted in the meantime.
-            let doubtful = self.doubtful();
+            let doubtful = self.take_unconfirmed();
             self.give_back(doubtful, "perhaps not sent: the server was started again before it confirmed it");
             (self.first, self.tried) = (next, 0);
         }
@@ -444,11 +452,11 @@ impl Link {
     }
 
     /// Takes out the commands that were sent without being confirmed: they may or may not be in the session.
-    fn doubtful(&mut self) -> Vec<AgentCommand> {
+    fn take_unconfirmed(&mut self) -> Vec<AgentCommand> {
         self.waiting.drain(..self.tried.min(self.waiting.len())).collect()
     }
 
-    fn taken(&mut self, next: u64) {
+    fn drop_accepted(&mut self, next: u64) {
         let count = usize::try_from(next.saturating_sub(self.first)).unwrap_or(usize::MAX);
         let count = count.min(self.waiting.len());
         self.waiting.drain(..count);
@@ -456,9 +464,9 @@ impl Link {
         self.tried = self.tried.saturating_sub(count);
     }
 
-    fn sent(&mut self, result: Result<u64, Trouble>) {
+    fn on_send_result(&mut self, result: Result<u64, Trouble>) {
         match result {
-            Ok(next) => self.taken(next),
+            Ok(next) => self.drop_accepted(next),
             Err(Trouble::Busy(_)) => self.pause = BUSY,
             // It was closed, which the stream is about to report. The user has not asked to reopen it.
             Err(Trouble::NotAttached(_)) if !self.waiting.iter().any(is_by_user) => self.pause = BUSY,
@@ -471,12 +479,12 @@ impl Link {
                 self.give_back(refused, &format!("not sent: {text}"));
                 self.notice(NoticeLevel::Error, &text, None);
             }
-            Err(trouble) => self.lost(trouble.text()),
+            Err(trouble) => self.on_connection_loss(trouble.text()),
         }
     }
 
     /// Handles a lost connection: it is retried, a little later each time.
-    fn lost(&mut self, why: &str) {
+    fn on_connection_loss(&mut self, why: &str) {
         let attempt = self.attempt();
         let wait = FIRST_WAIT.saturating_mul(1 << attempt.min(8)).min(MAX_WAIT);
         (self.reader, self.sending) = (None, None);
@@ -485,7 +493,7 @@ impl Link {
     }
 
     /// Stops all attempts until the user sends something.
-    fn down(&mut self, why: &str, returns: bool, hint: &str) {
+    fn disconnect(&mut self, why: &str, returns: bool, hint: &str) {
         (self.reader, self.sending) = (None, None);
         self.state = State::Down;
         self.connection.send_replace(Connection::Down { why: why.to_owned(), returns });
@@ -499,7 +507,7 @@ impl Link {
 
     /// Returns the messages that the server has not accepted.
     fn give_back_prompts(&mut self, why: &str) {
-        let doubtful = self.doubtful();
+        let doubtful = self.take_unconfirmed();
         self.give_back(doubtful, &format!("perhaps not sent: {why}"));
         let waiting: Vec<AgentCommand> = self.waiting.drain(..).collect();
         self.give_back(waiting, &format!("not sent: {why}"));
@@ -540,7 +548,7 @@ fn is_by_user(command: &AgentCommand) -> bool {
 }
 
 /// Waits for a request, if there is one.
-async fn done<T>(request: Option<&mut AbortOnDropHandle<Result<T, Trouble>>>) -> Result<T, Trouble> {
+async fn await_request<T>(request: Option<&mut AbortOnDropHandle<Result<T, Trouble>>>) -> Result<T, Trouble> {
     match request {
         Some(request) => request
             .await

@@ -37,7 +37,7 @@ impl OwnSession {
         headers: fn(&str) -> Headers,
     ) -> Result<Self, Failure> {
         let (paths, network) = (paths.clone(), network.clone());
-        let http = Mutex::new(connected(found, &network, headers)?);
+        let http = Mutex::new(client_for(found, &network, headers)?);
         Ok(OwnSession { paths, network, directory: found.record.directory.clone(), headers, http })
     }
 
@@ -58,13 +58,13 @@ impl OwnSession {
             found = is_live();
         }
         let found = found.ok_or_else(|| Trouble::Ended(ENDED.to_owned()))?;
-        let http = connected(&found, &self.network, self.headers);
+        let http = client_for(&found, &self.network, self.headers);
         *self.http.lock() = http.map_err(|failure| Trouble::Refused(failure.to_string()))?;
         Ok(())
     }
 }
 
-fn connected(
+fn client_for(
     found: &FoundRecord,
     network: &Network,
     headers: fn(&str) -> Headers,

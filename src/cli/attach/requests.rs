@@ -12,7 +12,7 @@ use crate::commands::export;
 use crate::services::Services;
 use crate::services::call::Call;
 use tau_agent::settings::{chosen_models, table};
-use tau_app::request::{Applied, EditorSource, ModelList, ScreenReply, ScreenRequest};
+use tau_app::request::{EditorSource, ModelList, ScreenReply, ScreenRequest, SettingsUpdate};
 use tau_protocol::attempt::AttemptNews;
 use tau_protocol::query::SessionSource;
 use tau_tools::user_error::UserError;
@@ -178,7 +178,7 @@ impl AttachedRequests {
         };
         let text = format!("on the server: {}; here: {}", there.text, here.text);
         let warnings = here.warnings.iter().cloned().chain(there.warnings).collect();
-        ScreenReply::Applied(Applied { text, warnings, sandbox: there.sandbox, ..here })
+        ScreenReply::Applied(SettingsUpdate { text, warnings, sandbox: there.sandbox, ..here })
     }
 }
 
@@ -196,8 +196,8 @@ fn of_screen(reply: ScreenReply) -> ScreenReply {
 }
 
 /// The changes for this screen; the agent is the server's.
-fn without_commands(applied: Applied) -> Applied {
-    Applied { commands: Vec::new(), sandbox: None, ..applied }
+fn without_commands(applied: SettingsUpdate) -> SettingsUpdate {
+    SettingsUpdate { commands: Vec::new(), sandbox: None, ..applied }
 }
 
 /// Whether a setting affects the screen rather than the agent.

@@ -29,13 +29,13 @@ pub(crate) struct RunningServer {
 
 /// The file of a server; removed on drop.
 #[derive(Debug)]
-pub(crate) struct Announced {
+pub(crate) struct Announcement {
     file: PathBuf,
     lock: PathBuf,
     _held: LockFile,
 }
 
-impl Drop for Announced {
+impl Drop for Announcement {
     fn drop(&mut self) {
         // A remaining file counts as left behind, as its lock is free.
         let _ = std::fs::remove_file(&self.file);
@@ -48,13 +48,13 @@ fn folder(paths: &Paths) -> PathBuf {
 }
 
 /// Writes the file of this process.
-pub(crate) fn announce(paths: &Paths, server: &RunningServer) -> io::Result<Announced> {
+pub(crate) fn announce(paths: &Paths, server: &RunningServer) -> io::Result<Announcement> {
     let name = socket_folder::own_name();
     let lock = folder(paths).join(format!("{name}.lock"));
     let file = folder(paths).join(format!("{name}.json"));
     let held = LockFile::take(&lock)?;
     write_private(&file, &serde_json::to_vec(server)?)?;
-    Ok(Announced { file, lock, _held: held })
+    Ok(Announcement { file, lock, _held: held })
 }
 
 /// The running servers, the newest first. Files of ended ones are removed.
@@ -86,7 +86,7 @@ fn read(path: &Path) -> Option<RunningServer> {
 
 impl RunningServer {
     /// Its address for clients.
-    pub(crate) fn reached_at(&self) -> Option<Address> {
+    pub(crate) fn client_address(&self) -> Option<Address> {
         Address::read(&self.address).map(|address| match address {
             Address::Url(url) => Address::Url(near(&url)),
             socket @ Address::Socket(_) => socket,
@@ -95,7 +95,7 @@ impl RunningServer {
 
     /// Whether this address leads to it.
     pub(crate) fn is_at(&self, address: &Address) -> bool {
-        match (self.reached_at(), address) {
+        match (self.client_address(), address) {
             (Some(Address::Url(own)), Address::Url(url)) => own == near(url),
             (Some(Address::Socket(own)), Address::Socket(path)) => {
                 own == *path

@@ -9,7 +9,9 @@ use serde::de::DeserializeOwned;
 use super::own_session::OwnSession;
 use super::reach::{Address, Trouble};
 use super::ssh::tunnel::{Fault, Tunnel};
-use super::wire::{self, Commands, Found, HEADER, Leave, Left, StreamRequest, Taken, Wanted};
+use super::wire::{
+    self, AttachReply, AttachRequest, Commands, CommandsAccepted, HEADER, Leave, NextSession, StreamRequest,
+};
 use crate::live::record::FoundRecord;
 use tau_agent::provider::http::Network;
 use tau_agent::provider::http::tau_server::{ServerAnswer, ServerStream, TauServer};
@@ -91,7 +93,7 @@ impl Server {
     }
 
     /// Its name where the directory of a session is shown; empty where that says everything.
-    pub(crate) fn shown_name(&self) -> &str {
+    pub(crate) fn display_name(&self) -> &str {
         if self.own.is_some() { "" } else { self.name() }
     }
 
@@ -110,7 +112,7 @@ impl Server {
     }
 
     /// The meaning of a connection that failed.
-    fn lost(&self, failure: &Failure) -> Trouble {
+    fn connection_trouble(&self, failure: &Failure) -> Trouble {
         let known = match &self.place {
             Place::Tunnel(tunnel) => tunnel.fault(),
             Place::Address(_) => None,
@@ -128,8 +130,8 @@ impl Server {
     }
 
     /// Finds the session to attach to.
-    pub(crate) async fn find(&self, wanted: &Wanted) -> Result<String, Trouble> {
-        let found: Found = self.post("/api/attach", wanted).await?;
+    pub(crate) async fn find(&self, wanted: &AttachRequest) -> Result<String, Trouble> {
+        let found: AttachReply = self.post("/api/attach", wanted).await?;
         Ok(found.id)
     }
 
@@ -141,7 +143,7 @@ impl Server {
     ) -> Result<ServerStream, Trouble> {
         let after = joining.after.as_ref().map(|id| format!("&after={id}")).unwrap_or_default();
         let path = format!("{}?client={}{after}", place(session), joining.client);
-        match self.http().stream(&path).await.map_err(|failure| self.lost(&failure))? {
+        match self.http().stream(&path).await.map_err(|failure| self.connection_trouble(&failure))? {
             Ok(stream) => Ok(stream),
             Err(answer) => Err(self.trouble(&answer)),
         }
@@ -149,12 +151,12 @@ impl Server {
 
     /// Sends commands; returns the number of the next one.
     pub(crate) async fn send(&self, session: &str, commands: &Commands) -> Result<u64, Trouble> {
-        let taken: Taken = self.post(&place(session), commands).await?;
+        let taken: CommandsAccepted = self.post(&place(session), commands).await?;
         Ok(taken.next)
     }
 
     /// Leaves a session for another one.
-    pub(crate) async fn leave(&self, session: &str, command: SessionChange) -> Result<Left, Trouble> {
+    pub(crate) async fn leave(&self, session: &str, command: SessionChange) -> Result<NextSession, Trouble> {
         self.post(&format!("{}/leave", place(session)), &Leave { command }).await
     }
 
@@ -171,7 +173,7 @@ impl Server {
     /// A session as a document in the format with this ending, and a name for its file.
     pub(crate) async fn document(&self, session: &str, format: &str) -> Result<(Vec<u8>, String), Trouble> {
         let path = format!("/api/sessions/{session}/export?format={format}");
-        let answer = self.http().get(&path).await.map_err(|failure| self.lost(&failure))?;
+        let answer = self.http().get(&path).await.map_err(|failure| self.connection_trouble(&failure))?;
         if answer.status != 200 {
             return Err(self.trouble(&answer));
         }
@@ -181,14 +183,15 @@ impl Server {
 
     /// Reads JSON.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
-        let answer = self.http().get(path).await.map_err(|failure| self.lost(&failure))?;
-        self.understood(&answer)
+        let answer = self.http().get(path).await.map_err(|failure| self.connection_trouble(&failure))?;
+        self.decode_answer(&answer)
     }
 
     /// Sends JSON, whose answer has no meaning here.
     pub(crate) async fn tell(&self, path: &str, body: &impl Serialize) -> Result<(), Trouble> {
         let body = serde_json::to_vec(body).unwrap_or_default();
-        let answer = self.http().post(path, body).await.map_err(|failure| self.lost(&failure))?;
+        let answer =
+            self.http().post(path, body).await.map_err(|failure| self.connection_trouble(&failure))?;
         if (200..300).contains(&answer.status) { Ok(()) } else { Err(self.trouble(&answer)) }
     }
 
@@ -203,18 +206,19 @@ impl Server {
 
     /// Opens the stream of a session's events.
     pub(crate) async fn events(&self, path: &str) -> Result<ServerStream, Trouble> {
-        let opened = self.http().stream(path).await.map_err(|failure| self.lost(&failure))?;
+        let opened = self.http().stream(path).await.map_err(|failure| self.connection_trouble(&failure))?;
         opened.map_err(|answer| self.trouble(&answer))
     }
 
     async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Trouble> {
         let body = serde_json::to_vec(body)
             .map_err(|error| Trouble::Refused(format!("this cannot be sent to the server: {error}")))?;
-        let answer = self.http().post(path, body).await.map_err(|failure| self.lost(&failure))?;
-        self.understood(&answer)
+        let answer =
+            self.http().post(path, body).await.map_err(|failure| self.connection_trouble(&failure))?;
+        self.decode_answer(&answer)
     }
 
-    fn understood<T: DeserializeOwned>(&self, answer: &ServerAnswer) -> Result<T, Trouble> {
+    fn decode_answer<T: DeserializeOwned>(&self, answer: &ServerAnswer) -> Result<T, Trouble> {
         if !(200..300).contains(&answer.status) {
             return Err(self.trouble(answer));
         }
@@ -261,7 +265,7 @@ impl Server {
 /// The headers of every request.
 fn headers(token: &str) -> Headers {
     let authorization = ("authorization".to_owned(), format!("Bearer {token}"));
-    Headers(vec![authorization, (HEADER.to_owned(), wire::spoken())])
+    Headers(vec![authorization, (HEADER.to_owned(), wire::protocol_version())])
 }
 
 fn is_unknown_path(detail: Option<&str>) -> bool {

@@ -8,12 +8,12 @@ use super::reach::{Address, Trouble, split_link};
 use super::running::{RunningServer, running};
 use super::server::Server;
 use super::ssh::{self, Wish};
-use super::wire::Wanted;
+use super::wire::AttachRequest;
 use crate::args::CliArgs;
 use crate::args::attach::AttachArgs;
 use crate::commands::table;
 use crate::compose::{Setup, session_lookup};
-use crate::live::commands::{known, open_sessions, short_names};
+use crate::live::commands::{find_record, open_sessions, short_names};
 use crate::live::record::{KeptScreen, LiveRecord};
 use crate::live::rights;
 use crate::process::exit::{Exit, Refusal, fail};
@@ -60,7 +60,7 @@ pub(crate) fn run(args: AttachArgs) -> Exit {
     drop(runtime);
     let found = match (found, &wanted.session) {
         // Its process ends at this moment: another one opens the session.
-        (Err(Trouble::Unreachable(_)), Some(id)) if server.shown_name().is_empty() => Ok(id.clone()),
+        (Err(Trouble::Unreachable(_)), Some(id)) if server.display_name().is_empty() => Ok(id.clone()),
         (found, _) => found,
     };
     match found {
@@ -79,7 +79,7 @@ enum Target {
     /// Another machine, to which there is a connection.
     Connected(Box<(Setup, Server, String)>),
     /// Another process.
-    Server(Box<(Setup, Server, Wanted)>),
+    Server(Box<(Setup, Server, AttachRequest)>),
 }
 
 fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
@@ -98,12 +98,12 @@ fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
         return Ok(Target::Connected(Box::new((setup, server, id))));
     }
     if let (None, Some(wanted)) = (&url, &session)
-        && let Some(found) = known(&setup.paths, wanted)
+        && let Some(found) = find_record(&setup.paths, wanted)
         && let Some(address) = found.address()
     {
         let server = Server::of_session(&found, address, &setup.paths, &setup.settings.network());
         let server = server.map_err(Refusal::config)?;
-        let wanted = Wanted { session: Some(found.record.id), new: false };
+        let wanted = AttachRequest { session: Some(found.record.id), new: false };
         return Ok(Target::Server(Box::new((setup, server, wanted))));
     }
     if let (None, Some(wanted)) = (&url, &session)
@@ -139,7 +139,7 @@ fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
             address.text()
         )));
     }
-    Ok(Target::Server(Box::new((setup, server, Wanted { session, new: args.new }))))
+    Ok(Target::Server(Box::new((setup, server, AttachRequest { session, new: args.new }))))
 }
 
 /// Asks for one of the open sessions.
@@ -158,7 +158,7 @@ fn address(
     servers: Vec<RunningServer>,
 ) -> Result<(Address, Option<RunningServer>), Refusal> {
     let Some(url) = url else {
-        let newest = servers.into_iter().find_map(|server| Some((server.reached_at()?, Some(server))));
+        let newest = servers.into_iter().find_map(|server| Some((server.client_address()?, Some(server))));
         return Ok(newest.unwrap_or_else(|| (Address::Url(USUAL.to_owned()), None)));
     };
     let address = Address::read(url).ok_or_else(|| {

@@ -1,6 +1,6 @@
 //! The messages between `tau attach` and `tau serve`: the agent's commands and events, unchanged.
 //!
-//! Nothing here is stable between versions, so both sides start with their protocol version ([`spoken`]).
+//! Nothing here is stable between versions, so both sides start with their protocol version ([`protocol_version`]).
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ const WIRE: u32 = 31;
 
 /// The protocol of this build: the version of tau and the number of its wire format, since two builds of one
 /// version may differ in it.
-pub(crate) fn spoken() -> String {
+pub(crate) fn protocol_version() -> String {
     format!("tau {}, attach {WIRE}", env!("CARGO_PKG_VERSION"))
 }
 
@@ -42,18 +42,18 @@ pub(crate) mod relay {
 pub(crate) mod frame {
     /// The first one: [`super::Greeting`].
     pub(crate) const ATTACHED: &str = "attached";
-    /// The session as a whole, which replaces earlier frames: [`super::Happened`].
+    /// The session as a whole, which replaces earlier frames: [`super::EventBatch`].
     pub(crate) const OPENED: &str = "opened";
-    /// The next events: [`super::Happened`].
+    /// The next events: [`super::EventBatch`].
     pub(crate) const EVENTS: &str = "events";
-    /// The last one: [`super::Closed`].
+    /// The last one: [`super::StreamEnd`].
     pub(crate) const CLOSED: &str = "closed";
 }
 
 /// The session to attach to, as requested.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Wanted {
+pub(crate) struct AttachRequest {
     /// An id, a prefix of one, or a name; without one the most recently used session.
     pub session: Option<String>,
     /// Whether to start a new session instead.
@@ -98,7 +98,7 @@ pub(crate) enum Welcome {
 
 /// The session to attach to, as found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Found {
+pub(crate) struct AttachReply {
     pub id: String,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Greeting {
 
 /// The last frame of a stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Closed {
+pub(crate) struct StreamEnd {
     /// Whether the server ends, and not only the session.
     pub server_ends: bool,
     /// Whether the session was not only closed, but deleted.
@@ -144,7 +144,7 @@ pub(crate) struct Commands {
 
 /// The accepted commands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Taken {
+pub(crate) struct CommandsAccepted {
     pub next: u64,
 }
 
@@ -163,7 +163,7 @@ pub(crate) struct Leave {
 
 /// The session to continue with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Left {
+pub(crate) struct NextSession {
     pub id: String,
     /// Text to put into the composer.
     pub text: Option<String>,
@@ -171,7 +171,7 @@ pub(crate) struct Left {
 
 /// Events, in order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Happened {
+pub(crate) struct EventBatch {
     /// The position after them; `None` where they are for this client alone and have no position.
     pub id: Option<String>,
     pub events: Vec<AgentEvent>,

@@ -18,7 +18,7 @@ const MAX_FILES: u64 = 100_000;
 /// Maximum size of all files of a directory without a repository, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
-pub(super) struct Made {
+pub(super) struct NewAttempts {
     pub attempts: Attempts,
     /// Held while they are at work.
     pub lock: LockFile,
@@ -33,7 +33,7 @@ pub(super) fn make(
     count: u32,
     check: &str,
     task: &str,
-) -> Result<Made, UserError> {
+) -> Result<NewAttempts, UserError> {
     let cannot = |why: UserError| UserError::new(format!("cannot copy {}", dir.display())).because(why);
     let dir = dir.canonicalize().map_err(|error| cannot(UserError::of(error)))?;
     let id = new_name();
@@ -65,7 +65,7 @@ pub(super) fn make(
     };
     let begun = begin_work(paths, &attempts);
     match begun.and_then(|lock| Ok((lock, fill(paths, &mut attempts, count)?))) {
-        Ok((lock, notes)) => Ok(Made { attempts, lock, notes }),
+        Ok((lock, notes)) => Ok(NewAttempts { attempts, lock, notes }),
         Err(why) => {
             // Nothing has run in them.
             let _ = super::take::sweep_own(paths, &attempts);

@@ -23,7 +23,7 @@ use crate::services::call::Call;
 use tau_agent::settings::Paths;
 use tau_app::request::ScreenReply;
 use tau_protocol::attempt::{AttemptNews, AttemptOrder, AttemptRow};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 
 /// The first argument of the process that runs the attempts of a screen. Nobody types it.
@@ -83,7 +83,7 @@ impl HostOrder {
 
 /// The attempts that this process has begun for its screen.
 #[derive(Debug, Default)]
-pub(crate) struct Hosted {
+pub(crate) struct HostedAttempts {
     host: Mutex<Option<Host>>,
     /// Those of attached screens.
     pub far: watch::Sender<FarAttempts>,
@@ -131,7 +131,7 @@ struct Last {
     cost: Option<f64>,
 }
 
-impl Hosted {
+impl HostedAttempts {
     /// Begins attempts, and waits for their end; an early reply to the call tells of each that ends before.
     pub async fn run(&self, paths: &Paths, order: HostOrder, call: &Call) -> Result<AttemptNews, UserError> {
         let count = order.order.count;
@@ -144,7 +144,7 @@ impl Hosted {
                 && let Ok(Some(line)) = lines.next_line().await
             {
                 if let Some(dollars) = self.take(&line, &mut last) {
-                    self.note_counted(paths);
+                    self.note_reported_cost(paths);
                     let news = AttemptNews { dollars, ..AttemptNews::default() };
                     call.send_early(ScreenReply::AttemptNews(news)).await;
                 }
@@ -159,7 +159,7 @@ impl Hosted {
             None => Vec::new(),
         };
         let ended = self.host.lock().take();
-        let dollars = ended.as_ref().map_or(0.0, Host::unreported);
+        let dollars = ended.as_ref().map_or(0.0, Host::unreported_cost);
         if let Some(host) = &ended {
             uncounted::note(paths, &host.id, host.reported + dollars);
         }
@@ -215,7 +215,7 @@ impl Hosted {
                 attempt.has_ended = true;
                 attempt.reached = record.get("reached").and_then(Value::as_bool).unwrap_or_default();
                 attempt.dollars = cost.unwrap_or(attempt.dollars);
-                let dollars = host.unreported();
+                let dollars = host.unreported_cost();
                 host.reported += dollars;
                 Some(dollars)
             }
@@ -228,7 +228,7 @@ impl Hosted {
     }
 
     /// Notes what the session counts of their cost.
-    fn note_counted(&self, paths: &Paths) {
+    fn note_reported_cost(&self, paths: &Paths) {
         if let Some(host) = self.host.lock().as_ref() {
             uncounted::note(paths, &host.id, host.reported);
         }
@@ -277,7 +277,7 @@ impl Hosted {
 
 impl Host {
     /// The dollars not yet reported.
-    fn unreported(&self) -> f64 {
+    fn unreported_cost(&self) -> f64 {
         (self.attempts.values().map(|attempt| attempt.dollars).sum::<f64>() - self.reported).max(0.0)
     }
 }
@@ -310,7 +310,7 @@ fn ending(
             let cost = last.cost.map_or_else(|| "$?".to_owned(), |cost| format!("${cost:.3}"));
             format!("{} of {count} succeeded, {cost}", last.reached)
         }
-        false => format!("the process of {} ended first", counted(u64::from(count), "attempt")),
+        false => format!("the process of {} ended first", pluralize(u64::from(count), "attempt")),
     };
     if !why.is_empty() {
         text.push('\n');

@@ -98,7 +98,7 @@ struct Hunk {
 }
 
 /// The hunks of an attempt that are taken of a file.
-struct Taken {
+struct TakenHunks {
     attempt: u32,
     patch: FilePatch,
     /// Their numbers, from 1, in order.
@@ -223,7 +223,10 @@ impl Hunk {
 }
 
 /// The difference as text, with the numbers of the hunks.
-pub(crate) fn shown(attempts: &Attempts, attempt: &Attempt) -> Result<Vec<(String, String)>, UserError> {
+pub(crate) fn numbered_patches(
+    attempts: &Attempts,
+    attempt: &Attempt,
+) -> Result<Vec<(String, String)>, UserError> {
     let text = |patch: &[u8]| {
         let FilePatch { head, hunks } = FilePatch::read(patch);
         let mut text = String::from_utf8_lossy(&head).into_owned();
@@ -280,7 +283,7 @@ pub(super) fn patch(
     attempts: &Attempts,
     choices: &[Choice<'_>],
 ) -> Result<(Vec<u8>, Vec<OsString>), UserError> {
-    let mut files: BTreeMap<OsString, Vec<Taken>> = BTreeMap::new();
+    let mut files: BTreeMap<OsString, Vec<TakenHunks>> = BTreeMap::new();
     for Choice { attempt, parts } in choices {
         let number = attempt.number;
         for (path, bytes) in patches(attempts, attempt)? {
@@ -300,7 +303,7 @@ pub(super) fn patch(
             }
             numbers.sort_unstable();
             numbers.dedup();
-            files.entry(path).or_default().push(Taken { attempt: number, patch, numbers });
+            files.entry(path).or_default().push(TakenHunks { attempt: number, patch, numbers });
         }
         let is_changed = |part: &&Part| {
             let mut of_part = files.iter().filter(|(path, _)| in_words(path) == part.path);
@@ -318,7 +321,7 @@ pub(super) fn patch(
 }
 
 /// Writes the patch of a file with the hunks of one attempt, or of several.
-fn write_file(path: &str, taken: &[Taken], to: &mut Vec<u8>) -> Result<(), UserError> {
+fn write_file(path: &str, taken: &[TakenHunks], to: &mut Vec<u8>) -> Result<(), UserError> {
     let Some(first) = taken.first() else { return Ok(()) };
     if let [_, other, ..] = taken
         && taken.iter().any(|of| !of.patch.is_of_lines())
@@ -329,7 +332,7 @@ fn write_file(path: &str, taken: &[Taken], to: &mut Vec<u8>) -> Result<(), UserE
     }
     // Each with its number, and with where it would begin if it were the only one.
     let mut hunks: Vec<(u32, usize, Hunk)> = Vec::new();
-    for Taken { attempt, patch, numbers } in taken {
+    for TakenHunks { attempt, patch, numbers } in taken {
         let mut grown = 0;
         for (number, hunk) in (1..).zip(&patch.hunks) {
             if numbers.contains(&number) {
@@ -377,11 +380,11 @@ mod tests {
 
     const HEAD: &str = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n";
 
-    fn taken(attempt: u32, patch: &str, numbers: &[usize]) -> Taken {
-        Taken { attempt, patch: FilePatch::read(patch.as_bytes()), numbers: numbers.to_vec() }
+    fn take_hunks(attempt: u32, patch: &str, numbers: &[usize]) -> TakenHunks {
+        TakenHunks { attempt, patch: FilePatch::read(patch.as_bytes()), numbers: numbers.to_vec() }
     }
 
-    fn written(taken: &[Taken]) -> Result<String, String> {
+    fn patch_text(taken: &[TakenHunks]) -> Result<String, String> {
         let mut bytes = Vec::new();
         write_file("x", taken, &mut bytes).map_err(String::from)?;
         Ok(String::from_utf8(bytes).unwrap())
@@ -431,23 +434,23 @@ mod tests {
         let one = format!("{HEAD}@@ -1,2 +1,4 @@\n a\n+b\n+c\n d\n@@ -9,2 +11,1 @@\n-e\n f\n");
         let other = format!("{HEAD}@@ -5,1 +5,2 @@\n g\n+h\n@@ -8,2 +9,2 @@\n-i\n+j\n k\n");
         assert_eq!(
-            written(&[taken(1, &one, &[2])]),
+            patch_text(&[take_hunks(1, &one, &[2])]),
             Ok(format!("{HEAD}@@ -9,2 +9,1 @@\n-e\n f\n")),
             "what is not taken moves nothing"
         );
         assert_eq!(
-            written(&[taken(1, &one, &[1, 2]), taken(2, &other, &[1])]),
+            patch_text(&[take_hunks(1, &one, &[1, 2]), take_hunks(2, &other, &[1])]),
             Ok(format!(
                 "{HEAD}@@ -1,2 +1,4 @@\n a\n+b\n+c\n d\n@@ -5,1 +7,2 @@\n g\n+h\n@@ -9,2 +12,1 @@\n-e\n f\n"
             ))
         );
         assert_eq!(
-            written(&[taken(1, &one, &[2]), taken(2, &other, &[2])]),
+            patch_text(&[take_hunks(1, &one, &[2]), take_hunks(2, &other, &[2])]),
             Err("hunk 2 of attempt 2 and hunk 2 of attempt 1 change the same place of x; take one of them only".to_owned())
         );
         let new = "diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n";
         assert_eq!(
-            written(&[taken(1, new, &[1]), taken(3, new, &[1])]),
+            patch_text(&[take_hunks(1, new, &[1]), take_hunks(3, new, &[1])]),
             Err("attempts 1 and 3 both change x as a whole; take it of one of them only".to_owned())
         );
     }

@@ -42,7 +42,7 @@ impl Budget {
 
 /// The spending and the goal of one attempt.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct AttemptStats {
     pub spending: Spending,
     pub reached: bool,
     /// The number of rounds so far.
@@ -51,11 +51,11 @@ pub(super) struct Known {
 
 /// Tracks the progress of all attempts, to report what has changed.
 #[derive(Debug, Default)]
-pub(super) struct Progress(Vec<Watched>);
+pub(super) struct Progress(Vec<WatchedAttempt>);
 
 #[derive(Debug)]
-struct Watched {
-    known: Arc<Mutex<Known>>,
+struct WatchedAttempt {
+    known: Arc<Mutex<AttemptStats>>,
     has_ended: bool,
     /// The rounds and dollars reported last.
     reported: (u32, f64),
@@ -63,19 +63,19 @@ struct Watched {
 
 impl Progress {
     /// Watches the next attempt.
-    pub fn watch(&mut self, known: Arc<Mutex<Known>>) {
-        self.0.push(Watched { known, has_ended: false, reported: (0, 0.0) });
+    pub fn watch(&mut self, known: Arc<Mutex<AttemptStats>>) {
+        self.0.push(WatchedAttempt { known, has_ended: false, reported: (0, 0.0) });
     }
 
     /// Stops reporting this attempt.
-    pub fn ended(&mut self, index: usize) {
+    pub fn stop_watching(&mut self, index: usize) {
         if let Some(watched) = self.0.get_mut(index) {
             watched.has_ended = true;
         }
     }
 
     /// The attempts with progress since the last call: number, rounds, dollars.
-    pub fn changed(&mut self) -> Vec<(usize, u32, f64)> {
+    pub fn take_changes(&mut self) -> Vec<(usize, u32, f64)> {
         let mut changed = Vec::new();
         for (index, watched) in self.0.iter_mut().enumerate().filter(|(_, watched)| !watched.has_ended) {
             let now = {
@@ -92,14 +92,14 @@ impl Progress {
 }
 
 /// Counts the events of an agent, and forwards them to its front end.
-pub(super) fn metered(
+pub(super) fn count_events(
     agent: AgentHandle,
     index: usize,
     budget: Arc<Budget>,
-) -> (AgentHandle, Arc<Mutex<Known>>) {
+) -> (AgentHandle, Arc<Mutex<AttemptStats>>) {
     let AgentHandle { commands, mut events, task } = agent;
     let (forward, passed) = mpsc::channel(EVENTS);
-    let known = Arc::new(Mutex::new(Known::default()));
+    let known = Arc::new(Mutex::new(AttemptStats::default()));
     let counted = Arc::clone(&known);
     tokio::spawn(async move {
         while let Some(event) = events.recv().await {

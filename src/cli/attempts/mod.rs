@@ -75,13 +75,13 @@ pub(crate) struct Attempt {
     pub cost: Option<f64>,
     /// The commit with its files.
     pub files: Option<String>,
-    pub changed: Changed,
+    pub changed: DiffSize,
 }
 
 /// The size of a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Changed {
+pub(crate) struct DiffSize {
     pub files: u64,
     pub added: u64,
     pub removed: u64,
@@ -155,7 +155,7 @@ impl Attempts {
     }
 
     /// The cost of all so far, in US dollars, as far as prices are known.
-    fn spent(&self) -> f64 {
+    fn known_cost(&self) -> f64 {
         self.attempts.iter().filter_map(|attempt| attempt.cost).sum()
     }
 
@@ -191,7 +191,7 @@ pub(crate) fn all(paths: &Paths, dir: &Path) -> Vec<Attempts> {
 }
 
 /// The attempts with this id, or the newest ones of a directory.
-pub(crate) fn found(paths: &Paths, dir: &Path, id: Option<&str>) -> Result<Attempts, UserError> {
+pub(crate) fn find(paths: &Paths, dir: &Path, id: Option<&str>) -> Result<Attempts, UserError> {
     let all = all(paths, dir);
     let known: Vec<String> = all.iter().map(|attempts| attempts.id.clone()).collect();
     let found = match id {

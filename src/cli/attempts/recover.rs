@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Attempt, Attempts, Changed, KEPT};
+use super::{Attempt, Attempts, DiffSize, KEPT};
 use crate::worktrees::git::{self, Git, Repository};
 use crate::worktrees::snapshot;
 use tau_agent::session::list;
@@ -82,16 +82,16 @@ pub(super) fn keep(attempt: &mut Attempt, repository: &Path, id: &str, base: &st
     let git = Git::within(&attempt.path);
     let files = snapshot::commit_files(git, Some(base), &format!("Attempt {}", attempt.number))?;
     git.text(&["update-ref", &format!("{KEPT}/{id}/{}", attempt.number), &files])?;
-    attempt.changed = changed(git, base, &files)?;
+    attempt.changed = diff_size(git, base, &files)?;
     attempt.files = Some(files);
     Ok(())
 }
 
 /// The size of the difference between two commits.
-pub(super) fn changed(git: Git<'_>, base: &str, files: &str) -> Result<Changed, UserError> {
+pub(super) fn diff_size(git: Git<'_>, base: &str, files: &str) -> Result<DiffSize, UserError> {
     let lines =
         git.text(&["diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--numstat", base, files])?;
-    let mut changed = Changed::default();
+    let mut changed = DiffSize::default();
     for line in lines.lines() {
         let mut numbers = line.split('\t').map(|number| number.parse::<u64>().unwrap_or(0));
         changed.files += 1;

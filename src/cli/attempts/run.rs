@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::host::HostOrder;
-use super::meter::{Budget, Known, Progress, metered};
+use super::meter::{AttemptStats, Budget, Progress, count_events};
 use super::{Attempt, Attempts, copies, recover, words};
 use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
@@ -24,13 +24,13 @@ use crate::headless::prompts::CliPrompt;
 use crate::headless::{has_key, prompts, stdin_prompts, with_signals};
 use crate::live::off_screen::OffScreen;
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
-use crate::process::signals::{Caught, Signals};
+use crate::process::signals::{CaughtSignal, Signals};
 use crate::process::{crash, plain};
 use crate::serve::live::HelperOf;
 use crate::worktrees;
 use tau_agent::settings::private_files::LockFile;
 use tau_protocol::attempt::MOST_ATTEMPTS;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 
 /// Maximum number of characters of the task in the record.
@@ -46,7 +46,7 @@ struct Ready {
 }
 
 /// Attempts that can begin.
-struct Begun {
+struct PreparedRun {
     attempts: Attempts,
     ready: Vec<Ready>,
     setup: Setup,
@@ -65,7 +65,7 @@ pub(crate) fn run(args: CliArgs) -> Exit {
 }
 
 /// Runs the attempts of a screen, which was started with these arguments; returns the program's end.
-pub(crate) fn run_ordered(arguments: &[OsString]) -> Exit {
+pub(crate) fn run_for_screen(arguments: &[OsString]) -> Exit {
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line).map_err(UserError::of);
     let order = read.and_then(|_| serde_json::from_str::<HostOrder>(&line).map_err(UserError::of));
@@ -113,7 +113,7 @@ fn begin(
     args: &CliArgs,
     read: impl FnOnce(&Setup) -> Result<Vec<CliPrompt>, UserError>,
     session: Option<String>,
-) -> Result<(Begun, Vec<CliPrompt>), Refusal> {
+) -> Result<(PreparedRun, Vec<CliPrompt>), Refusal> {
     let count = args.attempts.unwrap_or(1);
     if count > MOST_ATTEMPTS {
         return Err(Refusal::usage(format!("at most {MOST_ATTEMPTS} attempts at once (-n)")));
@@ -138,7 +138,7 @@ fn begin(
     let task: String =
         prompts.first().map(|prompt| prompt.text.chars().take(MAX_TASK).collect()).unwrap_or_default();
     let made = copies::make(&setup.paths, &setup.cwd, count, check, &task).map_err(Refusal::config)?;
-    let copies::Made { mut attempts, lock, notes } = made;
+    let copies::NewAttempts { mut attempts, lock, notes } = made;
     attempts.session = session;
     setup.notices.iter().chain(&notes).for_each(|notice| warn(notice));
     let mut ready = Vec::new();
@@ -163,12 +163,12 @@ fn begin(
         }
     }
     attempts.save(&setup.paths).map_err(Refusal::config)?;
-    Ok((Begun { attempts, ready, setup, _lock: lock }, prompts))
+    Ok((PreparedRun { attempts, ready, setup, _lock: lock }, prompts))
 }
 
 /// Runs all agents to their ends, and reports the results.
 async fn work(
-    Begun { mut attempts, ready, setup, _lock }: Begun,
+    PreparedRun { mut attempts, ready, setup, _lock }: PreparedRun,
     options: PrintOptions,
     is_json: bool,
     mut signals: Signals,
@@ -192,7 +192,7 @@ async fn work(
     }
     if is_json {
         for attempt in &attempts.attempts {
-            record(&words::started(&attempts, attempt));
+            record(&words::start_record(&attempts, attempt));
         }
     }
     let (mut caught_first, mut is_capped, mut signals_sent) = (None, false, 0_u32);
@@ -201,12 +201,12 @@ async fn work(
         tokio::select! {
             Some((index, exit, took, known)) = running.next() => {
                 let exit = if is_capped && caught_first.is_none() && exit == Exit::Terminated { Exit::Limit } else { exit };
-                progress.ended(index);
-                keeping.extend(ended(&attempts, index, exit, took, &known));
+                progress.stop_watching(index);
+                keeping.extend(keep_result(&attempts, index, exit, took, &known));
             }
             Some((index, attempt)) = keeping.next() => {
                 if is_json {
-                    record(&words::ended(&attempt));
+                    record(&words::end_record(&attempt));
                 }
                 note_end(&mut attempts, index, attempt, &setup);
             }
@@ -224,10 +224,10 @@ async fn work(
             () = budget.used_up.notified(), if !is_capped => {
                 is_capped = true;
                 signals_sent += 1;
-                stop.send_replace(Some((signals_sent, Caught::Terminate)));
+                stop.send_replace(Some((signals_sent, CaughtSignal::Terminate)));
             }
             _ = reports.tick() => {
-                let changed = progress.changed();
+                let changed = progress.take_changes();
                 if is_json {
                     changed.iter().for_each(|(number, rounds, cost)| record(&words::progress(*number, *rounds, *cost)));
                 }
@@ -241,7 +241,7 @@ async fn work(
     if is_capped {
         warn("stopped: the limit of dollars for all attempts was reached (--max-cost)");
     }
-    let exit = caught_first.and_then(Caught::exit).unwrap_or_else(|| attempts.exit());
+    let exit = caught_first.and_then(CaughtSignal::exit).unwrap_or_else(|| attempts.exit());
     report(&attempts, exit, is_json)
 }
 
@@ -275,7 +275,7 @@ fn place(attempts: &Attempts, index: usize) -> HelperOf {
 }
 
 /// The end of an attempt: its index, its exit, its time, and what is known of it.
-type Done = (usize, Exit, Duration, Arc<Mutex<Known>>);
+type AttemptEnd = (usize, Exit, Duration, Arc<Mutex<AttemptStats>>);
 
 /// Starts the agent of an attempt; returns what becomes known of it, and the wait for its end.
 fn spawn(
@@ -285,16 +285,16 @@ fn spawn(
     off_screen: &OffScreen,
     options: PrintOptions,
     budget: &Arc<Budget>,
-    stopped: &watch::Receiver<Option<(u32, Caught)>>,
-) -> (Arc<Mutex<Known>>, impl Future<Output = Done> + use<>) {
+    stopped: &watch::Receiver<Option<(u32, CaughtSignal)>>,
+) -> (Arc<Mutex<AttemptStats>>, impl Future<Output = AttemptEnd> + use<>) {
     let number = index + 1;
     one.agent.notices.iter().for_each(|notice| warn(&format!("attempt {number}: {notice}")));
     let agent = off_screen.spawn(one.agent.config, one.agent.prompt, &one.setup, Some(place));
-    let (agent, known) = metered(agent, index, Arc::clone(budget));
+    let (agent, known) = count_events(agent, index, Arc::clone(budget));
     let streams = PrintStreams {
         out: Box::new(tokio::io::sink()),
         out_is_terminal: false,
-        progress: ProgressLine::new(Box::new(Prefixed::new(number)), liveliness()),
+        progress: ProgressLine::new(Box::new(PrefixedStderr::new(number)), liveliness()),
     };
     let (stopped, watched) = (stopped.clone(), Arc::clone(&known));
     let end = async move {
@@ -306,7 +306,9 @@ fn spawn(
 }
 
 /// Gives each signal that is sent to all attempts once.
-fn next_signal(mut stopped: watch::Receiver<Option<(u32, Caught)>>) -> impl AsyncFnMut() -> Caught {
+fn next_signal(
+    mut stopped: watch::Receiver<Option<(u32, CaughtSignal)>>,
+) -> impl AsyncFnMut() -> CaughtSignal {
     async move || {
         loop {
             if stopped.changed().await.is_err() {
@@ -321,12 +323,12 @@ fn next_signal(mut stopped: watch::Receiver<Option<(u32, Caught)>>) -> impl Asyn
 }
 
 /// Keeps the result of an attempt; returns its index, and it with the result.
-fn ended(
+fn keep_result(
     attempts: &Attempts,
     index: usize,
     exit: Exit,
     took: Duration,
-    known: &Mutex<Known>,
+    known: &Mutex<AttemptStats>,
 ) -> Option<impl Future<Output = (usize, Attempt)> + use<>> {
     let known = known.lock().clone();
     let mut attempt = attempts.attempts.get(index)?.clone();
@@ -363,7 +365,7 @@ fn report(attempts: &Attempts, exit: Exit, is_json: bool) -> Exit {
     }
     say(&words::table(attempts, false));
     let reached = attempts.attempts.iter().filter(|attempt| attempt.reached).count();
-    let count = counted(attempts.attempts.len() as u64, "attempt");
+    let count = pluralize(attempts.attempts.len() as u64, "attempt");
     warn(&format!(
         "{reached} of {count} succeeded; `tau attempts diff N` shows one, `tau attempts take N` takes it, `tau attempts drop` \
          throws all away"
@@ -383,18 +385,18 @@ fn liveliness() -> Liveliness {
 }
 
 /// Standard error, with the number of an attempt before each line.
-struct Prefixed {
+struct PrefixedStderr {
     number: usize,
     line: Vec<u8>,
 }
 
-impl Prefixed {
+impl PrefixedStderr {
     fn new(number: usize) -> Self {
-        Prefixed { number, line: Vec::new() }
+        PrefixedStderr { number, line: Vec::new() }
     }
 }
 
-impl Write for Prefixed {
+impl Write for PrefixedStderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for byte in bytes {
             if *byte == b'\n' {

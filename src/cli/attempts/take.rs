@@ -51,7 +51,7 @@ pub(crate) fn take(
             if choices.len() == 1 { "it" } else { "they" }
         )
     })?;
-    let (session, mut undo) = covered(paths, attempts, &names, &changes)?;
+    let (session, mut undo) = begin_undo_session(paths, attempts, &names, &changes)?;
     let places = changes.iter().map(|path| attempts.top.join(path));
     let modes: Vec<(PathBuf, u32)> =
         places.filter_map(|path| mode_of(&path).map(|mode| (path, mode))).collect();
@@ -85,7 +85,7 @@ pub(crate) fn names(choices: &[Choice<'_>]) -> String {
 }
 
 /// A session that covers the change, and its undo, which has the old files.
-fn covered(
+fn begin_undo_session(
     paths: &Paths,
     attempts: &Attempts,
     names: &str,

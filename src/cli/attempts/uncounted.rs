@@ -26,7 +26,7 @@ const LEAST: f64 = 1e-6;
 /// The part that was counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Counted {
+struct CountedCost {
     /// US dollars that the session has counted.
     dollars: f64,
     /// The session and the whole cost, once the record is gone.
@@ -37,12 +37,12 @@ fn file(paths: &Paths, id: &str) -> PathBuf {
     folder(paths).join(format!("{id}.{ENDING}"))
 }
 
-fn read(file: &Path) -> Counted {
+fn read(file: &Path) -> CountedCost {
     let bytes = read_capped(file, MAX).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-fn write(file: &Path, counted: &Counted) {
+fn write(file: &Path, counted: &CountedCost) {
     let written = serde_json::to_vec(counted).map_err(std::io::Error::from);
     if let Err(error) = written.and_then(|bytes| write_private(file, &bytes)) {
         tracing::warn!(%error, "what attempts cost may be counted twice");
@@ -52,17 +52,17 @@ fn write(file: &Path, counted: &Counted) {
 /// Notes that the session counts all of these dollars of the attempts with this id.
 pub(super) fn note(paths: &Paths, id: &str, dollars: f64) {
     if dollars > 0.0 && !id.is_empty() {
-        write(&file(paths, id), &Counted { dollars, left: None });
+        write(&file(paths, id), &CountedCost { dollars, left: None });
     }
 }
 
 /// Keeps what is not counted yet of attempts whose record is removed.
 pub(super) fn keep(paths: &Paths, attempts: &Attempts) {
-    let (file, spent) = (file(paths, &attempts.id), attempts.spent());
+    let (file, spent) = (file(paths, &attempts.id), attempts.known_cost());
     let counted = read(&file);
     match &attempts.session {
         Some(session) if spent - counted.dollars > LEAST => {
-            write(&file, &Counted { left: Some((session.clone(), spent)), ..counted });
+            write(&file, &CountedCost { left: Some((session.clone(), spent)), ..counted });
         }
         _ => drop(std::fs::remove_file(&file)),
     }
@@ -80,7 +80,7 @@ pub(crate) fn count(paths: &Paths, session: &mut Session) {
                     continue;
                 }
                 recover(paths, &mut attempts);
-                let (file, spent) = (file(paths, &attempts.id), attempts.spent());
+                let (file, spent) = (file(paths, &attempts.id), attempts.known_cost());
                 let new = spent - read(&file).dollars;
                 if new > LEAST {
                     dollars += new;

@@ -6,7 +6,7 @@ use super::{Attempt, Attempts};
 use crate::commands::table;
 use crate::process::exit::Exit;
 use crate::process::plain;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::path_text;
 
 /// The results as a table: number, outcome, time, cost, size of the difference, model, session.
@@ -23,7 +23,7 @@ pub(crate) fn cells(attempt: &Attempt, is_running: bool) -> [String; 7] {
         outcome(attempt, is_running).to_owned(),
         time(attempt.seconds),
         attempt.cost.map_or_else(|| "$?".to_owned(), |cost| format!("${cost:.3}")),
-        format!("{} +{} -{}", counted(changed.files, "file"), changed.added, changed.removed),
+        format!("{} +{} -{}", pluralize(changed.files, "file"), changed.added, changed.removed),
         plain::line(attempt.model.as_deref().unwrap_or_default()),
         attempt.session.clone(),
     ]
@@ -47,7 +47,7 @@ pub(super) fn time(seconds: f64) -> String {
 }
 
 /// The record of the start of an attempt.
-pub(super) fn started(attempts: &Attempts, attempt: &Attempt) -> Value {
+pub(super) fn start_record(attempts: &Attempts, attempt: &Attempt) -> Value {
     json!({
         "type": "attempt_start",
         "id": attempts.id,
@@ -64,7 +64,7 @@ pub(super) fn progress(number: usize, rounds: u32, dollars: f64) -> Value {
 }
 
 /// The record of the end of an attempt.
-pub(super) fn ended(attempt: &Attempt) -> Value {
+pub(super) fn end_record(attempt: &Attempt) -> Value {
     json!({
         "type": "attempt_end",
         "attempt": attempt.number,

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::results::BatchFolder;
-use super::slurm::quoted;
+use super::slurm::quote;
 use super::tasks::{BatchTask, TaskList};
 use crate::args::batch::BatchArgs;
 use crate::process::exit::{Exit, Refusal, say};
@@ -51,7 +51,7 @@ pub(super) fn hand_over(
     write_private(&file, &bytes)
         .map_err(|error| Refusal::config(format!("cannot write {}: {error}", file.display())))?;
     if !args.apply {
-        return Ok(say(&format!("kubectl apply -f {}\n", quoted(&file.display().to_string())?)));
+        return Ok(say(&format!("kubectl apply -f {}\n", quote(&file.display().to_string())?)));
     }
     let output = Command::new("kubectl").args(["apply", "-f"]).arg(&file).output();
     let output = output.map_err(|error| Refusal::config(format!("cannot run kubectl: {error}")))?;

@@ -30,7 +30,7 @@ use progress::Progress;
 use report::Report;
 use results::{BatchFolder, TaskResult};
 use runner::{Outcome, Stopping};
-use spent::Spent;
+use spent::BatchCost;
 use tasks::{BatchTask, TaskList};
 use tau_agent::settings::private_files::LockFile;
 use tau_tools::deadline;
@@ -42,15 +42,15 @@ const BEAT: Duration = Duration::from_millis(500);
 pub fn run(args: &BatchArgs) -> Result<Exit, Refusal> {
     let tasks = tasks::read(&args.tasks)?;
     let path = args.results.clone().unwrap_or_else(|| beside(&tasks.file));
-    let chosen = chosen(&tasks, &args.only)?;
+    let chosen = select_tasks(&tasks, &args.only)?;
     if args.report {
         let folder = BatchFolder::at(&path);
         let results = folder.results(&chosen)?;
         let missing = chosen.iter().filter(|task| !results.contains_key(&task.id));
         let reasons =
             missing.filter_map(|task| Some((task.id.clone(), folder.why_missing(&task.id)?))).collect();
-        let spent = spent_by(&folder, &chosen, &results);
-        return Ok(told(&Report::new(&chosen, results, reasons, &spent), args.json));
+        let spent = costs_by_task(&folder, &chosen, &results);
+        return Ok(print_report(&Report::new(&chosen, results, reasons, &spent), args.json));
     }
     check_engine(args, &path)?;
     let mut results = BatchFolder::at(&path).results(&chosen)?;
@@ -97,7 +97,7 @@ fn beside(file: &Path) -> PathBuf {
 }
 
 /// The tasks to run. Fails when one is not in the file.
-fn chosen(tasks: &TaskList, only: &[String]) -> Result<Vec<BatchTask>, Refusal> {
+fn select_tasks(tasks: &TaskList, only: &[String]) -> Result<Vec<BatchTask>, Refusal> {
     match only.iter().find(|id| tasks.find(id).is_none()) {
         Some(id) => Err(Refusal::usage(format!("{} has no task {id:?}", tasks.file.display()))),
         None => {
@@ -108,16 +108,16 @@ fn chosen(tasks: &TaskList, only: &[String]) -> Result<Vec<BatchTask>, Refusal> 
 }
 
 /// The cost of each task so far.
-fn spent_by(
+fn costs_by_task(
     folder: &BatchFolder,
     tasks: &[BatchTask],
     results: &HashMap<String, TaskResult>,
-) -> HashMap<String, Spent> {
-    tasks.iter().map(|task| (task.id.clone(), folder.spent(&task.id, results.get(&task.id)))).collect()
+) -> HashMap<String, BatchCost> {
+    tasks.iter().map(|task| (task.id.clone(), folder.task_cost(&task.id, results.get(&task.id)))).collect()
 }
 
 /// Prints the report; returns the program's end.
-fn told(report: &Report, as_json: bool) -> Exit {
+fn print_report(report: &Report, as_json: bool) -> Exit {
     let text = if as_json { format!("{}\n", report.json()) } else { report.text() };
     match say(&text) {
         Exit::Ok if report.is_perfect() => Exit::Ok,
@@ -136,7 +136,7 @@ fn here(
     results: HashMap<String, TaskResult>,
 ) -> Result<Exit, Refusal> {
     let passed = results.values().filter(|result| result.passed).count();
-    let spent = spent_by(&folder, &tasks.list, &results);
+    let spent = costs_by_task(&folder, &tasks.list, &results);
     let counts = (passed, results.len() - passed);
     let progress = Progress::new(args.json, missing.len() + results.len(), counts, dollars(&spent));
     let with_place = |task: BatchTask| {
@@ -168,7 +168,7 @@ fn here(
             true if report.missing.is_empty() => Exit::Ok,
             // Exit as if this process had been killed too, so that the engine can requeue the task.
             true => killed_by.map_or(Exit::Model, Exit::Signal),
-            false => told(&report, as_json),
+            false => print_report(&report, as_json),
         };
         ended.unwrap_or(exit)
     }))
@@ -184,7 +184,7 @@ struct Batch {
     /// Dollars after which no more tasks begin.
     most: Option<f64>,
     /// The cost of each task.
-    spent: HashMap<String, Spent>,
+    spent: HashMap<String, BatchCost>,
     /// The tasks that have not begun, each with its folder, links followed.
     waiting: VecDeque<(BatchTask, Option<PathBuf>)>,
     /// Folders in which a task runs: two would disturb each other.
@@ -212,7 +212,7 @@ impl Batch {
                 Some(done) = self.running.join_next() => {
                     if let Ok((task, place, outcome)) = done {
                         place.map(|place| self.busy.remove(&place));
-                        if !self.ended(&task, outcome) {
+                        if !self.note_end(&task, outcome) {
                             self.stop.send_replace(Stopping::Orderly);
                         }
                     }
@@ -257,7 +257,7 @@ impl Batch {
             let claim = match self.folder.claim(&task.id) {
                 Ok(claim) => claim,
                 Err(error) => {
-                    self.ended(&task, cannot_claim(&error));
+                    self.note_end(&task, cannot_claim(&error));
                     continue;
                 }
             };
@@ -269,7 +269,7 @@ impl Batch {
             self.running.spawn(async move {
                 let claim = match claim {
                     Some(claim) => Ok(claim),
-                    None => claimed(&task, &folder, patience, &mut stopping).await,
+                    None => wait_for_claim(&task, &folder, patience, &mut stopping).await,
                 };
                 let outcome = match claim {
                     // Another process may have finished it since the list was read.
@@ -286,12 +286,12 @@ impl Batch {
     }
 
     /// Notes the end of a task; returns whether somebody still reads the progress.
-    fn ended(&mut self, task: &BatchTask, outcome: Outcome) -> bool {
+    fn note_end(&mut self, task: &BatchTask, outcome: Outcome) -> bool {
         let result = match &outcome {
             Outcome::Result(result) => Some(result.as_ref()),
             Outcome::Missing(_) | Outcome::Killed(..) => None,
         };
-        self.spent.insert(task.id.clone(), self.folder.spent(&task.id, result));
+        self.spent.insert(task.id.clone(), self.folder.task_cost(&task.id, result));
         let told = self.progress.ends(&task.id, &outcome, dollars(&self.spent));
         match outcome {
             Outcome::Result(result) => {
@@ -308,7 +308,7 @@ impl Batch {
 }
 
 /// The dollars of all tasks.
-fn dollars(spent: &HashMap<String, Spent>) -> f64 {
+fn dollars(spent: &HashMap<String, BatchCost>) -> f64 {
     spent.values().fold(0.0, |sum, spent| sum + spent.cost)
 }
 
@@ -324,7 +324,7 @@ fn cannot_claim(error: &std::io::Error) -> Outcome {
 /// was killed ends soon. An engine that cannot reach a machine starts its task on another one, and may later end
 /// what still runs on the first, so its part waits as long as it takes. The error is the outcome when the
 /// wait or the batch ends before, or the task cannot be claimed.
-async fn claimed(
+async fn wait_for_claim(
     task: &BatchTask,
     folder: &BatchFolder,
     patience: Option<Duration>,

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::results::TaskResult;
-use super::spent::Spent;
+use super::spent::BatchCost;
 use super::tasks::BatchTask;
 use crate::commands::table;
 use crate::process::plain;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// Tasks of each kind that the text names.
 const NAMED: usize = 20;
@@ -21,7 +21,7 @@ pub(super) struct Report {
     /// The tasks without a result, with the reason if an attempt was made.
     pub missing: Vec<(String, Option<String>)>,
     /// The cost of all runs.
-    spent: Spent,
+    spent: BatchCost,
 }
 
 impl Report {
@@ -30,7 +30,7 @@ impl Report {
         tasks: &[BatchTask],
         mut results: HashMap<String, TaskResult>,
         mut reasons: HashMap<String, String>,
-        spent: &HashMap<String, Spent>,
+        spent: &HashMap<String, BatchCost>,
     ) -> Self {
         let mut report = Report::default();
         for task in tasks {
@@ -44,13 +44,13 @@ impl Report {
     }
 
     /// The number of tasks that passed.
-    pub fn passed(&self) -> usize {
+    pub fn passed_count(&self) -> usize {
         self.results.iter().filter(|result| result.passed).count()
     }
 
     /// Whether every task has passed.
     pub fn is_perfect(&self) -> bool {
-        self.missing.is_empty() && self.passed() == self.results.len()
+        self.missing.is_empty() && self.passed_count() == self.results.len()
     }
 
     fn seconds(&self) -> f64 {
@@ -59,7 +59,7 @@ impl Report {
 
     /// As JSON.
     pub fn json(&self) -> Value {
-        let passed = self.passed();
+        let passed = self.passed_count();
         let missing = self.missing.iter().map(|(id, why)| json!({ "id": id, "reason": why }));
         json!({
             "type": "report",
@@ -78,24 +78,24 @@ impl Report {
 
     /// As text.
     pub fn text(&self) -> String {
-        let (passed, with) = (self.passed(), self.results.len());
+        let (passed, with) = (self.passed_count(), self.results.len());
         let all = with + self.missing.len();
         let mut text = format!(
             "{}: {passed} passed, {} failed, {} without a result\n",
-            counted(all as u64, "task"),
+            pluralize(all as u64, "task"),
             with - passed,
             self.missing.len()
         );
         if let Some(rate) = rate(passed, with) {
             text += &format!("pass rate {:.1} %\n", rate * 100.0);
         }
-        let Spent { cost, tokens, unpriced } = self.spent;
+        let BatchCost { cost, tokens, unpriced } = self.spent;
         let cost = match unpriced {
             0 => format!("cost ${cost:.4}"),
             _ if cost == 0.0 => "cost not known".to_owned(),
-            some => format!("cost ${cost:.4}, without {} whose price is not known", counted(some, "run")),
+            some => format!("cost ${cost:.4}, without {} whose price is not known", pluralize(some, "run")),
         };
-        text += &format!("{cost}, {}\n", counted(tokens, "token"));
+        text += &format!("{cost}, {}\n", pluralize(tokens, "token"));
         if let Some(slowest) = self.results.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds)) {
             let (sum, longest) = (duration(self.seconds()), duration(slowest.seconds));
             text += &format!("time {sum} in total, {longest} for the longest ({})\n", slowest.id);

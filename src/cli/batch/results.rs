@@ -209,7 +209,7 @@ pub(super) fn last_line(file: &Path) -> Option<String> {
 }
 
 /// The end of a text.
-pub(super) fn kept(text: &str) -> String {
+pub(super) fn tail(text: &str) -> String {
     let from = text.len().saturating_sub(KEPT);
     let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or_default();
     text.get(from..).unwrap_or(text).to_owned()

@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::results::{BatchFolder, CheckResult, TaskResult, is_result, kept, last_line};
+use super::results::{BatchFolder, CheckResult, TaskResult, is_result, last_line, tail};
 use super::spent::Run;
 use super::tasks::{BatchTask, TaskList, option};
 use crate::args::CliArgs;
@@ -92,7 +92,7 @@ async fn attempt(
     let started = Instant::now();
     let clone = match tasks.repository(task) {
         Some(repository) => tokio::select! {
-            clone = cloned(&repository, task, folder) => Some(clone?),
+            clone = clone_repository(&repository, task, folder) => Some(clone?),
             _ = next_stop(&mut stopping, Stopping::No) => return Ok(Outcome::Missing(STOPPED.to_owned())),
         },
         None => None,
@@ -121,7 +121,7 @@ async fn attempt(
     let check = match &task.check {
         Some(command) => {
             let session = run.session.as_deref().unwrap_or_default();
-            match checked(command, &directory, session, claim, &mut stopping).await? {
+            match run_check(command, &directory, session, claim, &mut stopping).await? {
                 Some(check) => Some(check),
                 None => return Ok(Outcome::Missing(STOPPED.to_owned())),
             }
@@ -169,7 +169,7 @@ async fn tau(
     without_repository(command.as_std_mut());
     command.args(flags(task, directory)).stdout(Stdio::piped());
     // It holds the claim, too: if this process is killed, nobody works in its folder until it has ended.
-    command.stdin(Stdio::from(claim.shared()?));
+    command.stdin(Stdio::from(claim.try_clone_fd()?));
     command.stderr(File::create(folder.error_file(&task.id))?);
     // A signal of the terminal is passed on once, by this process.
     command.process_group(0).kill_on_drop(true);
@@ -231,7 +231,7 @@ fn stop(child: &Child, how: Stopping) {
 }
 
 /// Runs the command that decides as a command of the session; `None` if the batch was stopped meanwhile.
-async fn checked(
+async fn run_check(
     command: &str,
     directory: &Path,
     session: &str,
@@ -253,11 +253,11 @@ async fn checked(
     };
     let env = child_env(&keys, &settings, session).without_repository();
     // The end of the output, which is in memory, is enough.
-    let scratch = Scratch::bounded(&std::env::temp_dir(), 0);
+    let scratch = Scratch::with_limit(&std::env::temp_dir(), 0);
     let cancel = CancellationToken::new();
     let mut ignored = |_: &str, _: &TerminalOutput| {};
     // It holds the claim as its input, as tau did.
-    let stdin = claim.shared().map_err(cannot)?;
+    let stdin = claim.try_clone_fd().map_err(cannot)?;
     let io = CommandIo::Streams { flow: Flow::LITTLE, stdin, stdout: None };
     let run = process::run(io, line, &env, &scratch, cancel.clone(), &mut ignored, Arc::default());
     let mut run = std::pin::pin!(run);
@@ -278,12 +278,12 @@ async fn checked(
         exit_code: finished.output.exit_code.filter(|_| !finished.timed_out),
         signal: finished.output.signal.filter(|_| !finished.timed_out),
         seconds: finished.duration_ms as f64 / 1_000.0,
-        output: kept(if end.is_empty() { &start } else { &end }),
+        output: tail(if end.is_empty() { &start } else { &end }),
     }))
 }
 
 /// Clones the repository of a task again; returns the clone and its commit.
-async fn cloned(
+async fn clone_repository(
     repository: &str,
     task: &BatchTask,
     folder: &BatchFolder,

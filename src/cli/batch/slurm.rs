@@ -66,12 +66,12 @@ pub(super) fn hand_over(
         let script = script_file.display().to_string();
         let arguments = [array, script, from.to_string()];
         if args.apply {
-            said += &submitted(&arguments)?;
+            said += &submit(&arguments)?;
         } else {
-            said += &format!("sbatch {} {} {}\n", arguments[0], quoted(&arguments[1])?, arguments[2]);
+            said += &format!("sbatch {} {} {}\n", arguments[0], quote(&arguments[1])?, arguments[2]);
         }
     }
-    let report = format!("tau batch {} --report", quoted(&args.tasks.display().to_string())?);
+    let report = format!("tau batch {} --report", quote(&args.tasks.display().to_string())?);
     let what = if args.apply {
         "the report, at any time"
     } else {
@@ -93,7 +93,7 @@ fn script(
     list: &Path,
     options: &[String],
 ) -> Result<String, Refusal> {
-    let path = |path: &Path| quoted(&path.display().to_string());
+    let path = |path: &Path| quote(&path.display().to_string());
     let logs: PathBuf = folder.path().join("runs/slurm-%A-%a.log");
     let logs = logs.display();
     let options: String = options.iter().map(|option| format!("#SBATCH {option}\n")).collect();
@@ -110,7 +110,7 @@ fn script(
     ))
 }
 
-fn submitted(arguments: &[String]) -> Result<String, Refusal> {
+fn submit(arguments: &[String]) -> Result<String, Refusal> {
     let output = Command::new("sbatch").args(arguments).output();
     let output = output.map_err(|error| Refusal::config(format!("cannot run sbatch: {error}")))?;
     if output.status.success() {
@@ -121,9 +121,9 @@ fn submitted(arguments: &[String]) -> Result<String, Refusal> {
 }
 
 /// A word for a shell.
-pub(super) fn quoted(text: &str) -> Result<String, Refusal> {
+pub(super) fn quote(text: &str) -> Result<String, Refusal> {
     if text.chars().any(char::is_control) {
         return Err(Refusal::usage(format!("{text:?} has a control character")));
     }
-    Ok(shell_word::quoted(text))
+    Ok(shell_word::quote(text))
 }

@@ -7,7 +7,7 @@ use std::io::{self, BufRead as _, BufReader};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::results::{BatchFolder, TaskResult, is_result, kept, last_line};
+use super::results::{BatchFolder, TaskResult, is_result, last_line, tail};
 use crate::live::commands::answer_in;
 use tau_agent::settings::private_files::{read_capped, write_private};
 use tau_protocol::message::{Message, Usage};
@@ -20,7 +20,7 @@ const MAX_SIZE: u64 = 4 * 1024;
 /// The cost of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Spent {
+pub(super) struct BatchCost {
     /// US dollars, of the runs whose price is known.
     pub cost: f64,
     pub tokens: u64,
@@ -28,16 +28,20 @@ pub(super) struct Spent {
     pub unpriced: u32,
 }
 
-impl Spent {
+impl BatchCost {
     /// Adds what others have cost.
-    pub fn add(&mut self, other: Spent) {
+    pub fn add(&mut self, other: BatchCost) {
         self.cost += other.cost;
         self.tokens = self.tokens.saturating_add(other.tokens);
         self.unpriced = self.unpriced.saturating_add(other.unpriced);
     }
 
     fn of(cost: Option<f64>, tokens: u64) -> Self {
-        Spent { cost: cost.unwrap_or_default(), tokens, unpriced: u32::from(cost.is_none() && tokens > 0) }
+        BatchCost {
+            cost: cost.unwrap_or_default(),
+            tokens,
+            unpriced: u32::from(cost.is_none() && tokens > 0),
+        }
     }
 }
 
@@ -45,7 +49,7 @@ impl Spent {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Earlier {
-    spent: Spent,
+    spent: BatchCost,
     /// The session of the last run that is counted in it.
     session: Option<String>,
 }
@@ -76,7 +80,7 @@ impl Run {
             Some("session") => self.session = text("id"),
             Some("message_end") => {
                 if let Some(answer) = event.get("message").and_then(answer_in) {
-                    self.text = kept(&answer);
+                    self.text = tail(&answer);
                 }
                 let message = event.get_mut("message").map(Value::take).unwrap_or_default();
                 match serde_json::from_value(message) {
@@ -108,12 +112,12 @@ impl Run {
         self.error.or_else(|| if is_stopped { reason.or_else(said) } else { said().or(reason) })
     }
 
-    fn spent(&self) -> Spent {
+    fn cost_so_far(&self) -> BatchCost {
         match self.has_ended {
-            true => Spent::of(self.cost, self.tokens),
+            true => BatchCost::of(self.cost, self.tokens),
             false => {
                 let dollars = self.used.cost.total;
-                Spent::of((dollars > 0.0).then_some(dollars), self.used.total_tokens)
+                BatchCost::of((dollars > 0.0).then_some(dollars), self.used.total_tokens)
             }
         }
     }
@@ -144,22 +148,22 @@ impl BatchFolder {
         if run.session.is_none() || run.session == earlier.session {
             return Ok(());
         }
-        earlier.spent.add(run.spent());
+        earlier.spent.add(run.cost_so_far());
         earlier.session = run.session;
         write_private(&self.earlier_file(id), &serde_json::to_vec(&earlier)?)
     }
 
     /// The cost of all runs of a task.
-    pub fn spent(&self, id: &str, result: Option<&TaskResult>) -> Spent {
+    pub fn task_cost(&self, id: &str, result: Option<&TaskResult>) -> BatchCost {
         let Earlier { mut spent, session } = self.earlier(id);
         match result {
-            Some(result) => spent.add(Spent {
+            Some(result) => spent.add(BatchCost {
                 unpriced: u32::from(result.cost.is_none()),
-                ..Spent::of(result.cost, result.tokens)
+                ..BatchCost::of(result.cost, result.tokens)
             }),
             None => {
                 let run = self.last_run(id).filter(|run| run.session.is_some() && run.session != session);
-                run.iter().for_each(|run| spent.add(run.spent()));
+                run.iter().for_each(|run| spent.add(run.cost_so_far()));
             }
         }
         spent

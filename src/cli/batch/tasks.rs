@@ -119,7 +119,7 @@ impl TaskList {
 
 impl BatchTask {
     /// A hash of everything but the id.
-    fn hashed(&self) -> String {
+    fn content_hash(&self) -> String {
         let text = serde_json::to_vec(&BatchTask { id: String::new(), ..self.clone() }).unwrap_or_default();
         hexadecimal(digest(&SHA256, &text)).chars().take(DIGITS).collect()
     }
@@ -140,7 +140,7 @@ impl BatchTask {
     }
 
     /// The first field with a value that tau would refuse, with the reason.
-    fn refused_option(&self) -> Option<String> {
+    fn option_fault(&self) -> Option<String> {
         self.options().into_iter().find_map(|(field, value)| {
             let refused = CliArgs::read(["tau".to_owned(), option(field, &value)]).err()?.to_string();
             let lines: Vec<&str> = refused.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -163,7 +163,7 @@ impl BatchTask {
         if self.check.as_ref().is_some_and(|check| check.trim().is_empty()) {
             return Some("check is empty: give a command, or leave it out".to_owned());
         }
-        if let Some(refused) = self.refused_option() {
+        if let Some(refused) = self.option_fault() {
             return Some(refused);
         }
         match (&self.directory, &self.git) {
@@ -220,7 +220,7 @@ pub(crate) fn read(file: &Path) -> Result<TaskList, Refusal> {
         if let Some(fault) = task.fault() {
             return Err(wrong(fault));
         }
-        (task.hash, task.line) = (task.hashed(), number);
+        (task.hash, task.line) = (task.content_hash(), number);
         if task.id.is_empty() {
             task.id.clone_from(&task.hash);
         }

@@ -11,7 +11,7 @@ use crate::process::exit::{Exit, fail, say, warn};
 use crate::process::plain;
 use crate::worktrees;
 use tau_agent::settings::Paths;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 
 /// Runs the command; returns the program's end.
@@ -32,20 +32,20 @@ fn act(args: &AttemptsArgs, paths: &Paths, cwd: &Path) -> Result<String, UserErr
             text.map(|text| text + "\n").map_err(|error| error.to_string().into())
         }
         Some(AttemptsAction::Diff { numbers, of }) => {
-            diff(&attempts::found(paths, cwd, of.as_deref())?, numbers)
+            diff(&attempts::find(paths, cwd, of.as_deref())?, numbers)
         }
         Some(AttemptsAction::Take { number, parts, of }) => {
-            let found = attempts::found(paths, cwd, of.as_deref())?;
+            let found = attempts::find(paths, cwd, of.as_deref())?;
             let attempt = found.attempt(*number)?;
             let parts = hunks::parts(&found, attempt, parts, cwd)?;
-            taken(paths, &found, &[Choice { attempt, parts }])
+            take_choices(paths, &found, &[Choice { attempt, parts }])
         }
         Some(AttemptsAction::Drop { of }) => {
-            let found = attempts::found(paths, cwd, of.as_deref())?;
-            let removed = format!("removed {}", counted(found.attempts.len() as u64, "attempt"));
+            let found = attempts::find(paths, cwd, of.as_deref())?;
+            let removed = format!("removed {}", pluralize(found.attempts.len() as u64, "attempt"));
             Ok(match take::sweep(paths, &found)? {
                 0 => format!("{removed}\n"),
-                stopped => format!("{removed}, stopped {}\n", counted(stopped as u64, "process")),
+                stopped => format!("{removed}, stopped {}\n", pluralize(stopped as u64, "process")),
             })
         }
     }
@@ -76,7 +76,7 @@ pub(crate) fn diff(found: &Attempts, numbers: &[u32]) -> Result<String, UserErro
     };
     let mut by_file: BTreeMap<String, String> = BTreeMap::new();
     for attempt in wanted {
-        for (path, text) in hunks::shown(found, attempt)? {
+        for (path, text) in hunks::numbered_patches(found, attempt)? {
             let of_file = by_file.entry(path).or_default();
             of_file.push_str(&format!("# attempt {}\n", attempt.number));
             of_file.push_str(&plain::text(&text));
@@ -86,9 +86,13 @@ pub(crate) fn diff(found: &Attempts, numbers: &[u32]) -> Result<String, UserErro
 }
 
 /// Takes an attempt, or parts of some; returns what was done.
-pub(crate) fn taken(paths: &Paths, found: &Attempts, choices: &[Choice<'_>]) -> Result<String, UserError> {
+pub(crate) fn take_choices(
+    paths: &Paths,
+    found: &Attempts,
+    choices: &[Choice<'_>],
+) -> Result<String, UserError> {
     let (session, files) = take::take(paths, found, choices)?;
-    let (files, names) = (counted(files.len() as u64, "file"), take::names(choices));
+    let (files, names) = (pluralize(files.len() as u64, "file"), take::names(choices));
     let mut text = format!("took {names}: {files}; `tau undo {session} --to 1` takes it back\n");
     if choices.iter().any(Choice::is_whole) {
         take::sweep(paths, found)?;

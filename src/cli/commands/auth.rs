@@ -15,7 +15,7 @@ use crate::process::runtime;
 use crate::process::{plain, secret_prompt};
 use tau_agent::catalogue::keys::KeySource;
 use tau_agent::catalogue::login;
-use tau_agent::catalogue::providers::{PROVIDERS, named};
+use tau_agent::catalogue::providers::{PROVIDERS, find_by_id};
 use tau_agent::catalogue::search_services::{SERVICES, service};
 use tau_tools::compare::close_matches;
 
@@ -46,7 +46,7 @@ fn list(environment: &Environment) -> Exit {
     let mut seen = std::collections::HashSet::new();
     providers.retain(|provider| seen.insert(provider.clone()));
     let row = |provider: &String| {
-        let name = named(provider).map(|provider| provider.name.to_owned());
+        let name = find_by_id(provider).map(|provider| provider.name.to_owned());
         let name = name.or_else(|| service(provider).map(|service| format!("{} (web_search)", service.name)));
         let name = name.unwrap_or_default();
         let (key, place) = match environment.keys.place(provider) {
@@ -117,7 +117,7 @@ fn set(environment: &Environment, name: &str) -> Result<Exit, Refusal> {
         None => format!("; check it with `tau auth check {name}`"),
     };
     let said = say(&format!("saved the key for {name} to auth.json{check}\n"));
-    if let Some(why) = environment.keys.overridden(name) {
+    if let Some(why) = environment.keys.override_reason(name) {
         warn(&why);
     }
     Ok(said)
@@ -143,7 +143,7 @@ fn remove(environment: &Environment, name: &str) -> Result<Exit, Refusal> {
 fn check(environment: &Environment, name: Option<&str>) -> Result<Exit, Refusal> {
     let providers = match name {
         Some(name) => vec![provider(environment, name)?.to_owned()],
-        None => environment.keys.held(environment.catalogue.providers()),
+        None => environment.keys.providers_with_keys(environment.catalogue.providers()),
     };
     if providers.is_empty() {
         return Err(Refusal::config(

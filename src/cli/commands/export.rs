@@ -20,7 +20,7 @@ use tau_agent::settings::private_files::{create_private, write_private};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::SessionOrigin;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::paths::{reason, resolve_path};
 use tau_tools::regular_files::open_regular;
 use tau_tools::user_error::UserError;
@@ -45,9 +45,9 @@ pub fn run(args: &ExportArgs) -> Result<Exit, Refusal> {
     }
     if args.file.as_deref() == Some(Path::new("-")) {
         let session = read(&source).map_err(|text| Refusal { exit: Exit::Config, text: text.into() })?;
-        let document = made(&session, args.format.unwrap_or_default(), &secrets);
+        let document = render_document(&session, args.format.unwrap_or_default(), &secrets);
         let exit = say(&on_terminal(&document.text));
-        report_masked(document.masked, "standard output");
+        report_masked_secrets(document.masked, "standard output");
         return Ok(exit);
     }
     let place = ExportTarget { file: args.file.as_deref(), dir: Path::new("."), format: args.format };
@@ -56,7 +56,7 @@ pub fn run(args: &ExportArgs) -> Result<Exit, Refusal> {
             true => Refusal { exit: Exit::Usage, text: format!("{text}; or choose one with --format") },
             false => Refusal { exit: Exit::Config, text: text.into() },
         })?;
-    report_masked(masked, "the file");
+    report_masked_secrets(masked, "the file");
     Ok(say(&format!("{}\n", plain::line(&file.display().to_string()))))
 }
 
@@ -78,13 +78,13 @@ fn write_for(
     let written = ForeignSession::of(&session, program, secrets)
         .ok_or_else(|| Refusal::usage(format!("{} cannot be given sessions", program.program())))?;
     let cwd = &session.info().cwd;
-    let left_out = written.left_out.iter().map(|(what, count)| counted(*count as u64, what));
+    let left_out = written.left_out.iter().map(|(what, count)| pluralize(*count as u64, what));
     let left_out = left_out.collect::<Vec<_>>().join(", ");
     if !left_out.is_empty() {
         warn(&format!("not carried over to {}: {left_out}", program.program()));
     }
     if file == Some(Path::new("-")) {
-        report_masked(written.masked, "standard output");
+        report_masked_secrets(written.masked, "standard output");
         return Ok(say(&on_terminal(&written.text)));
     }
     let place = match file {
@@ -101,7 +101,7 @@ fn write_for(
     };
     create_private(&place, written.text.as_bytes())
         .map_err(|error| Refusal::config(format!("cannot write {}: {}", place.display(), reason(&error))))?;
-    report_masked(written.masked, "the file");
+    report_masked_secrets(written.masked, "the file");
     if file.is_none() {
         let command = match program {
             SessionOrigin::Claude => format!("claude --resume {}", written.id),
@@ -121,7 +121,7 @@ fn on_terminal(text: &str) -> Cow<'_, str> {
     }
 }
 
-pub(crate) fn report_masked(masked: usize, place: &str) {
+pub(crate) fn report_masked_secrets(masked: usize, place: &str) {
     match masked {
         0 => {}
         1 => warn(&format!("masked 1 secret in {place}")),
@@ -131,7 +131,7 @@ pub(crate) fn report_masked(masked: usize, place: &str) {
 
 /// The secrets that must not be shared: the user's keys, and variables with secret-looking names.
 pub(crate) fn secrets(keys: &Keys) -> Vec<String> {
-    let keys = keys.known_values().into_iter().map(|key| key.expose().to_owned());
+    let keys = keys.secret_values().into_iter().map(|key| key.expose().to_owned());
     keys.chain(own_secrets()).collect()
 }
 
@@ -148,13 +148,13 @@ pub(crate) struct ExportTarget<'a> {
 
 impl<'a> ExportTarget<'a> {
     /// A target whose extension selects the format.
-    pub(crate) fn named(file: Option<&'a Path>, dir: &'a Path) -> Self {
+    pub(crate) fn for_file(file: Option<&'a Path>, dir: &'a Path) -> Self {
         ExportTarget { file, dir, format: None }
     }
 }
 
 /// The session as a document, with the screen's colours of code.
-fn made(session: &Session, format: Format, secrets: &[String]) -> Document {
+fn render_document(session: &Session, format: Format, secrets: &[String]) -> Document {
     let mut highlighter = Highlighter::default();
     let mut classes = |language: &str, text: &str| {
         let named = |(range, token): (std::ops::Range<usize>, ThemeToken)| (range, token.name());
@@ -182,7 +182,7 @@ pub(crate) fn text(
     secrets: &[String],
 ) -> Result<(String, String), UserError> {
     let session = read(source)?;
-    Ok((made(&session, format, secrets).text, file_stem(&session, secrets)))
+    Ok((render_document(&session, format, secrets).text, file_stem(&session, secrets)))
 }
 
 /// Whether a file has text that no export wrote.
@@ -213,7 +213,7 @@ pub(crate) fn write(
         }
     };
     let format = place.format.or_else(|| Format::of(&file)).ok_or(UNKNOWN)?;
-    let document = made(&session, format, secrets);
+    let document = render_document(&session, format, secrets);
     save(&file, document.text.as_bytes(), file_of(source))?;
     Ok((file, document.masked))
 }

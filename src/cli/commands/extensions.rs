@@ -11,9 +11,9 @@ use crate::compose;
 use crate::compose::environment::Environment;
 use crate::process::exit::{Exit, Refusal, say};
 use crate::process::plain;
-use tau_agent::extensions::registry::Loaded;
+use tau_agent::extensions::registry::LoadedExtensions;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// Runs the command; returns the program's end.
 pub(crate) fn run(args: &ExtensionsArgs) -> Result<Exit, Refusal> {
@@ -25,13 +25,13 @@ pub(crate) fn run(args: &ExtensionsArgs) -> Result<Exit, Refusal> {
     let text = if args.json {
         json!({ "extensions": rows, "problems": loaded.problems }).to_string() + "\n"
     } else {
-        listed(&rows, &loaded)
+        format_list(&rows, &loaded)
     };
     Ok(environment.exit(say(&text)))
 }
 
 /// The extensions by kind, then the faults.
-fn listed(rows: &[ExtensionRow], loaded: &Loaded) -> String {
+fn format_list(rows: &[ExtensionRow], loaded: &LoadedExtensions) -> String {
     let mut text = String::new();
     for kind in ExtensionKind::ALL {
         let of_kind: Vec<[String; 5]> = rows.iter().filter(|row| row.kind == kind).map(columns).collect();
@@ -64,7 +64,7 @@ fn columns(row: &ExtensionRow) -> [String; 5] {
         row.state.name().to_owned(),
         plain::line(&row.name),
         row.source.name().to_owned(),
-        row.tokens.map(|tokens| counted(tokens, "token")).unwrap_or_default(),
+        row.tokens.map(|tokens| pluralize(tokens, "token")).unwrap_or_default(),
         plain::line(&row.description.chars().take(most).collect::<String>()),
     ]
 }

@@ -14,7 +14,7 @@ use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::runtime;
 use crate::process::{browser, plain, secret_prompt};
 use tau_agent::catalogue::keys::KeyPlace;
-use tau_agent::catalogue::login::{Granted, LOGINS, LoginRow, begin, named};
+use tau_agent::catalogue::login::{LOGINS, LoginCredential, LoginRow, begin, find_by_name};
 use tau_agent::provider::http::Http;
 use tau_agent::secrets::Secret;
 use tau_tools::compare::close_matches;
@@ -25,7 +25,7 @@ pub fn run(args: &LoginArgs) -> Exit {
     let done =
         Environment::read(&CliArgs::without_arguments(), OnBadConfig::Refuse).and_then(|environment| {
             let Some(name) = &args.provider else { return Ok(list(&environment)) };
-            let row = named(name).ok_or_else(|| unknown(name))?;
+            let row = find_by_name(name).ok_or_else(|| unknown_login(name))?;
             match row.pasted {
                 Some(how) => paste(&environment, row, how),
                 None => log_in(&environment, row, args),
@@ -34,7 +34,7 @@ pub fn run(args: &LoginArgs) -> Exit {
     done.unwrap_or_else(|refusal| refusal.fail())
 }
 
-fn unknown(name: &str) -> Refusal {
+fn unknown_login(name: &str) -> Refusal {
     let known: Vec<String> = LOGINS.iter().map(|row| row.alias.to_owned()).collect();
     let see = "run `tau login` to see the logins, or save an API key with `tau auth set PROVIDER`";
     let hint = match close_matches(name, &known.iter().map(String::as_str).collect::<Vec<_>>(), 3, LIKENESS)
@@ -69,7 +69,7 @@ fn paste(environment: &Environment, row: &LoginRow, how: &str) -> Result<Exit, R
     };
     check_token(&token, how).map_err(|why| Refusal::usage(why.to_string()))?;
     environment.keys.store(row.provider, &token).map_err(unwritable)?;
-    Ok(logged_in(environment, row))
+    Ok(report_login(environment, row))
 }
 
 /// Fails when it is not a token that is pasted for a login; `how` says how to get one.
@@ -87,12 +87,12 @@ fn unwritable(error: std::io::Error) -> Refusal {
     Refusal::config(format!("cannot write auth.json: {error}"))
 }
 
-fn logged_in(environment: &Environment, row: &LoginRow) -> Exit {
+fn report_login(environment: &Environment, row: &LoginRow) -> Exit {
     let model = environment.catalogue.default_model(row.provider);
     let model =
         model.map_or_else(String::new, |model| format!("; try it: tau --model {}", model.reference()));
     let said = say(&format!("logged in to {}{}\n", row.name, plain::line(&model)));
-    if let Some(why) = environment.keys.overridden(row.provider) {
+    if let Some(why) = environment.keys.override_reason(row.provider) {
         warn(&why);
     }
     said
@@ -107,25 +107,25 @@ fn log_in(environment: &Environment, row: &'static LoginRow, args: &LoginArgs) -
     }
     // A broken file must be found before the user has done the work.
     environment.keys.readable().map_err(|failure| Refusal::config(failure.message))?;
-    let granted = match runtime::until_stopped(granted(environment, row, args))? {
+    let granted = match runtime::until_stopped(obtain_grant(environment, row, args))? {
         Ok(granted) => granted,
         Err((exit, why)) => {
             return Ok(fail(exit, &format!("not logged in to {}: {}", row.name, plain::line(&why))));
         }
     };
     match granted {
-        Granted::Tokens(tokens) => environment.keys.store_login(row.provider, &tokens),
-        Granted::Key(key) => environment.keys.store(row.provider, &key),
+        LoginCredential::Tokens(tokens) => environment.keys.store_login(row.provider, &tokens),
+        LoginCredential::Key(key) => environment.keys.store(row.provider, &key),
     }
     .map_err(unwritable)?;
-    Ok(logged_in(environment, row))
+    Ok(report_login(environment, row))
 }
 
-async fn granted(
+async fn obtain_grant(
     environment: &Environment,
     row: &'static LoginRow,
     args: &LoginArgs,
-) -> Result<Granted, (Exit, String)> {
+) -> Result<LoginCredential, (Exit, String)> {
     let failed = |why: UserError| (Exit::Model, why.into());
     let http = Arc::new(Http::new(environment.settings.network()));
     let on_device = args.device || is_remote();

@@ -36,7 +36,7 @@ pub fn run(args: &McpArgs) -> Result<Exit, Refusal> {
     let file = environment.paths.config_file();
     let logins = LoginStore::new(environment.paths.mcp_logins());
     let exit = match &args.action {
-        McpAction::List { .. } => say(&listed(&servers, &environment.settings, &logins)),
+        McpAction::List { .. } => say(&format_list(&servers, &environment.settings, &logins)),
         McpAction::Add { name, variables, headers, transport, command } => {
             check_name(name).map_err(Refusal::usage)?;
             check_transport(transport.as_deref(), command).map_err(Refusal::usage)?;
@@ -47,12 +47,12 @@ pub fn run(args: &McpArgs) -> Result<Exit, Refusal> {
                 let text = format!("{} already has a server {name}, which stays: {hint}", file.display());
                 return Ok(fail(Exit::Usage, &text));
             }
-            add(&environment.paths.shared(file.clone()), &server).map_err(Refusal::config)?;
+            add(&environment.paths.shared_file(file.clone()), &server).map_err(Refusal::config)?;
             let test = mcp_command("test", name);
             say(&format!("added {name} to {}; `{test}` tries it\n", file.display()))
         }
         McpAction::Remove { name } => {
-            if remove(&environment.paths.shared(file.clone()), name).map_err(Refusal::config)? {
+            if remove(&environment.paths.shared_file(file.clone()), name).map_err(Refusal::config)? {
                 let known = servers.iter().find(|known| known.server.name == *name && known.path == file);
                 let is_forgotten = known.is_some_and(|known| logins.forget(&known.server) == Ok(true));
                 let login = if is_forgotten { " and forgot its login" } else { "" };
@@ -61,14 +61,14 @@ pub fn run(args: &McpArgs) -> Result<Exit, Refusal> {
                 let elsewhere = servers.iter().find(|known| known.server.name == *name);
                 let hint = match elsewhere {
                     Some(known) => format!("it is in {}; remove it there", known.path.display()),
-                    None => unknown(name, &servers),
+                    None => unknown_server(name, &servers),
                 };
                 return Ok(fail(Exit::Usage, &format!("{name} is not in {}: {hint}", file.display())));
             }
         }
         McpAction::Test { name, .. } | McpAction::Login { name, .. } | McpAction::Logout { name, .. } => {
             let Some(server) = servers.iter().find(|known| known.server.name == *name) else {
-                return Ok(fail(Exit::Usage, &unknown(name, &servers)));
+                return Ok(fail(Exit::Usage, &unknown_server(name, &servers)));
             };
             match &args.action {
                 McpAction::Login { no_browser, .. } => {
@@ -82,7 +82,7 @@ pub fn run(args: &McpArgs) -> Result<Exit, Refusal> {
     Ok(environment.exit(exit))
 }
 
-fn unknown(name: &str, servers: &[ConfiguredServer]) -> String {
+fn unknown_server(name: &str, servers: &[ConfiguredServer]) -> String {
     let names: Vec<&str> = servers.iter().map(|known| known.server.name.as_str()).collect();
     if names.is_empty() {
         return format!("no server is called {name:?}; add one with `tau mcp add`");
@@ -91,7 +91,7 @@ fn unknown(name: &str, servers: &[ConfiguredServer]) -> String {
 }
 
 /// The servers with their kinds and sources.
-fn listed(servers: &[ConfiguredServer], settings: &Settings, logins: &LoginStore) -> String {
+fn format_list(servers: &[ConfiguredServer], settings: &Settings, logins: &LoginStore) -> String {
     if servers.is_empty() {
         return "no servers; see tau mcp add --help\n".to_owned();
     }

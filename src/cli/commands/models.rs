@@ -17,7 +17,7 @@ use crate::process::runtime;
 use tau_agent::catalogue::demo;
 use tau_app::token_count;
 use tau_protocol::model::{Model, ThinkingLevel};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// Time limit for a provider's list of models.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -31,7 +31,7 @@ pub fn run(args: &ModelsArgs) -> Result<Exit, Refusal> {
     };
     if let (Some(base), Some(token)) = (&flags.proxy, &flags.proxy_token) {
         let here = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Refuse)?;
-        let asked = environment::ask_served(&here.paths, &here.settings, base, token);
+        let asked = environment::fetch_server_models(&here.paths, &here.settings, base, token);
         asked.map_err(|why| Refusal { exit: Exit::Model, text: format!("{base}: {why}") })?;
     }
     let read = || Environment::read(&flags, OnBadConfig::Refuse);
@@ -82,7 +82,7 @@ fn ask_all(environment: &Environment) -> Result<Exit, Refusal> {
         match answer {
             Ok(count) => {
                 exit = Exit::Ok;
-                warn(&format!("{provider}: {}", counted(count, "model")));
+                warn(&format!("{provider}: {}", pluralize(count, "model")));
             }
             Err(why) => warn(&format!("{provider}: cannot list its models: {why}")),
         }
@@ -105,7 +105,7 @@ fn rows(environment: &Environment, query: &str) -> Vec<ModelRow> {
     };
     let demo = demo();
     // An app server reports its models itself.
-    let served = environment.catalogue.served();
+    let served = environment.catalogue.served_models();
     let models = environment.catalogue.models().iter().map(AsRef::as_ref).chain([&demo]);
     let models = models.filter(|model| served.is_empty() || environment.catalogue.is_served(model));
     let row = |model: &Model| ModelRow {

@@ -87,7 +87,7 @@ impl Names {
 
 /// The argument being typed.
 #[derive(Debug, Default, PartialEq)]
-struct Typed {
+struct TypedArgument {
     names: Option<Names>,
     /// The words that it can be, if there are only a few.
     words: Vec<(String, String)>,
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
 }
 
 fn lines(words: &[String], breaks: &str) -> String {
-    let typed = typed(words);
+    let typed = parse_words(words);
     // The part that bash replaces begins behind the last of these.
     let whole = words.last().map_or("", String::as_str);
     let is_flag = whole.len() > typed.start.len();
@@ -130,7 +130,7 @@ fn lines(words: &[String], breaks: &str) -> String {
         false => "",
     };
     let mut seen = BTreeSet::new();
-    let found = typed.names.map_or_else(|| typed.words.clone(), |names| found(names, &typed));
+    let found = typed.names.map_or_else(|| typed.words.clone(), |names| find_names(names, &typed));
     let found = found.into_iter().filter(|(name, _)| name.starts_with(&typed.start) && is_plain(name));
     let found = found.filter(|(name, _)| seen.insert(name.clone())).take(MAX_COUNT);
     found.fold(String::new(), |mut text, (name, about)| {
@@ -177,11 +177,11 @@ fn words_of(line: &str) -> Vec<String> {
 }
 
 /// The argument being typed, which is the last of these words; the first is the program.
-fn typed(words: &[String]) -> Typed {
+fn parse_words(words: &[String]) -> TypedArgument {
     let mut tau = definition();
     // Commands get the flags that they share with the command above.
     tau.build();
-    let mut typed = Typed::default();
+    let mut typed = TypedArgument::default();
     let Some((last, before)) = words.split_last().filter(|(_, before)| !before.is_empty()) else {
         return typed;
     };
@@ -273,7 +273,7 @@ fn takes_word(argument: &Arg) -> bool {
 }
 
 /// Notes the command's directory, for look-ups there.
-fn note(typed: &mut Typed, argument: &Arg, value: &str) {
+fn note(typed: &mut TypedArgument, argument: &Arg, value: &str) {
     match argument.get_long() {
         Some("cwd") => typed.cwd = Some(PathBuf::from(value)),
         Some("session-dir") => typed.session_dir = Some(PathBuf::from(value)),
@@ -283,7 +283,7 @@ fn note(typed: &mut Typed, argument: &Arg, value: &str) {
 }
 
 /// The names, with a description of each.
-fn found(names: Names, typed: &Typed) -> Vec<(String, String)> {
+fn find_names(names: Names, typed: &TypedArgument) -> Vec<(String, String)> {
     let mut flags = CliArgs { trust: typed.trust, ..CliArgs::without_arguments() };
     flags.settings.0.session_dir.clone_from(&typed.session_dir);
     let here = || typed.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
@@ -352,7 +352,7 @@ fn tools(flags: &CliArgs, environment: &Environment, here: &Path) -> Vec<(String
 
 /// The available models, then the others; without their providers, too, if the word begins so.
 fn models(environment: &Environment, start: &str) -> Vec<(String, String)> {
-    let configured = environment.catalogue.configured(&environment.keys);
+    let configured = environment.catalogue.usable_models(&environment.keys);
     let all = || configured.iter().chain(environment.catalogue.models());
     let mut named: Vec<_> = all().map(|model| (model.reference(), model.name.clone())).collect();
     // For an empty word, both names of each model are too much; before a slash the provider is already named.
@@ -369,7 +369,7 @@ const FOR_OWN: [&str; 5] = ["wait", "logs", "stop", "diff", "undo"];
 
 /// The sessions of this directory, else of all; newest first. Their names are the last digits of their IDs,
 /// or the IDs if the word begins one.
-fn sessions(environment: &Environment, here: &Path, typed: &Typed) -> Vec<(String, String)> {
+fn sessions(environment: &Environment, here: &Path, typed: &TypedArgument) -> Vec<(String, String)> {
     let root = environment.settings.session_root(&environment.paths);
     let start = typed.start.as_str();
     let is_for_own = typed.command.as_deref().is_some_and(|command| FOR_OWN.contains(&command));
@@ -401,7 +401,7 @@ mod tests {
     use super::*;
 
     fn check(line: &str, names: Option<Names>, start: &str) {
-        let typed = typed(&words_of(line));
+        let typed = parse_words(&words_of(line));
         assert_eq!((typed.names, typed.start.as_str()), (names, start), "{line}");
     }
 
@@ -448,14 +448,15 @@ mod tests {
             "tau -p export ",
             "tau --no-such ",
         ] {
-            assert_eq!(typed(&words_of(line)).names, None, "{line}");
+            assert_eq!(parse_words(&words_of(line)).names, None, "{line}");
         }
-        let there = typed(&words_of("tau -C /srv --session-dir=/s --session "));
+        let there = parse_words(&words_of("tau -C /srv --session-dir=/s --session "));
         assert_eq!((there.cwd, there.session_dir), (Some("/srv".into()), Some("/s".into())));
-        let there = typed(&words_of("tau proxy remove --tokens /x/t.toml "));
+        let there = parse_words(&words_of("tau proxy remove --tokens /x/t.toml "));
         assert_eq!((there.names, there.tokens), (Some(Names::Clients), Some("/x/t.toml".into())));
         assert!(
-            typed(&words_of("tau tools run --trust ")).trust && !typed(&words_of("tau tools run ")).trust
+            parse_words(&words_of("tau tools run --trust ")).trust
+                && !parse_words(&words_of("tau tools run ")).trust
         );
     }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use crate::args::packages::{AddArgs, RemoveArgs};
 use crate::compose;
 use crate::compose::environment::Environment;
-use crate::packages::fetch::{self, Staged};
+use crate::packages::fetch::{self, StagedPackage};
 use crate::packages::source::{Source, without_secrets};
 use crate::packages::summary;
-use crate::process::confirmation::confirmed;
+use crate::process::confirmation::confirm;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use crate::process::runtime;
@@ -16,7 +16,7 @@ use tau_agent::extensions::packages::{PackageRecord, Packages};
 use tau_agent::provider::http::Http;
 
 /// A package to fetch: its source, the plugin in it, and its name if it is there already.
-struct Wanted {
+struct PackageRequest {
     source: String,
     plugin: Option<String>,
     name: Option<String>,
@@ -27,17 +27,23 @@ pub(crate) fn add(args: &AddArgs) -> Result<Exit, Refusal> {
     let environment = Environment::of_command()?;
     let packages = Packages::new(&environment.paths);
     let records = packages.records().map_err(|error| unreadable(&packages, &error))?;
-    let wanted: Vec<Wanted> = if args.update {
+    let wanted: Vec<PackageRequest> = if args.update {
         let all = records.keys().cloned().collect();
         let names = if args.sources.is_empty() { all } else { args.sources.clone() };
         let of = |name: String| {
-            let record = records.get(&name).ok_or_else(|| unknown(&name, records.keys()))?;
-            Ok(Wanted { source: record.source.clone(), plugin: record.plugin.clone(), name: Some(name) })
+            let record = records.get(&name).ok_or_else(|| unknown_package(&name, records.keys()))?;
+            Ok(PackageRequest {
+                source: record.source.clone(),
+                plugin: record.plugin.clone(),
+                name: Some(name),
+            })
         };
         names.into_iter().map(of).collect::<Result<_, Refusal>>()?
     } else {
         match args.sources.as_slice() {
-            [source] => vec![Wanted { source: source.clone(), plugin: args.plugin.clone(), name: None }],
+            [source] => {
+                vec![PackageRequest { source: source.clone(), plugin: args.plugin.clone(), name: None }]
+            }
             _ => {
                 return Err(Refusal::usage(
                     "tau add needs one source; to send the words as a prompt: tau -- add …",
@@ -74,17 +80,18 @@ pub(crate) fn add(args: &AddArgs) -> Result<Exit, Refusal> {
 }
 
 /// Fetches a package. Fails when its source cannot be read.
-async fn stage(wanted: &Wanted, staging: &Path, http: &Http) -> Result<Staged, Refusal> {
+async fn stage(wanted: &PackageRequest, staging: &Path, http: &Http) -> Result<StagedPackage, Refusal> {
     let cwd = compose::here()?;
     let source = Source::parse(&wanted.source, &cwd).map_err(|text| Refusal::usage(plain::line(&text)))?;
     let staged = fetch::stage(&source, wanted.plugin.as_deref(), staging, http).await;
-    staged
-        .map_err(|why| Refusal::config(format!("{}: {}", plain::line(&source.recorded()), plain::line(&why))))
+    staged.map_err(|why| {
+        Refusal::config(format!("{}: {}", plain::line(&source.canonical_text()), plain::line(&why)))
+    })
 }
 
 /// Shows a package and adds it if that is wanted; returns whether it is there now.
 async fn decide(
-    staged: &Staged,
+    staged: &StagedPackage,
     name: Option<&str>,
     packages: &Packages,
     yes: bool,
@@ -117,7 +124,7 @@ async fn decide(
     say(&summary::text(staged, before, &root));
     let question = if before.is_some() { "Replace it? [y/N] " } else { "Add it? [y/N] " };
     // A thread waits for the answer, so that a signal stops it and nothing is left.
-    let ask = || confirmed(question, "nobody can be asked; run it in a terminal, or with --yes");
+    let ask = || confirm(question, "nobody can be asked; run it in a terminal, or with --yes");
     if !yes && !tokio::task::spawn_blocking(ask).await.map_err(Refusal::config)?? {
         say("nothing was changed\n");
         return Ok(false);
@@ -148,7 +155,7 @@ fn unreadable(packages: &Packages, error: &std::io::Error) -> Refusal {
     Refusal::config(format!("{}: {error}", packages.list_file().display()))
 }
 
-fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Refusal {
+fn unknown_package<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Refusal {
     let names: Vec<&str> = known.map(String::as_str).collect();
     let name = plain::line(name);
     Refusal::config(match names.is_empty() {
@@ -164,7 +171,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Exit, Refusal> {
     let records = packages.records().map_err(|error| unreadable(&packages, &error))?;
     // All or none.
     if let Some(name) = args.names.iter().find(|name| !records.contains_key(*name)) {
-        return Err(unknown(name, records.keys()));
+        return Err(unknown_package(name, records.keys()));
     }
     for name in &args.names {
         if packages.remove(name).map_err(Refusal::config)? {

@@ -12,7 +12,7 @@ use crate::compose::environment::Environment;
 use crate::compose::permission_rules;
 use crate::process::exit::{Exit, Refusal, say};
 use crate::process::plain;
-use tau_agent::extensions::registry::Loaded;
+use tau_agent::extensions::registry::LoadedExtensions;
 use tau_agent::permissions::{CallFacts, Finding, Permissions, Verdict};
 use tau_agent::web;
 use tau_protocol::approval::PermissionMode;
@@ -29,14 +29,14 @@ pub fn run(args: &PermissionsArgs) -> Result<Exit, Refusal> {
     let sessions = environment.settings.session_dir.as_deref();
     let (permissions, _) = permission_rules::read(&environment.paths, &project, sessions);
     let text = match &args.action {
-        None => listed(&permissions),
+        None => format_list(&permissions),
         Some(PermissionsAction::Test { tool, permission_mode: mode, call, .. }) => {
             let settings = &environment.settings;
             let chosen = || chosen_mode::read(&environment.paths).map(|chosen| chosen.mode);
             let mode = mode.or(settings.permission_mode).or_else(chosen).unwrap_or(PermissionMode::Ask);
             let extensions = compose::extensions_of(&all, &environment.paths, settings);
-            let (access, read_only) = touched(&extensions.load(&cwd), tool, call, &cwd)?;
-            explained(
+            let (access, read_only) = call_access(&extensions.load(&cwd), tool, call, &cwd)?;
+            explain(
                 &permissions,
                 CallFacts { mode, tool, access: &access, read_only, cwd: &cwd, home: None },
                 environment.settings_fault.is_some(),
@@ -47,7 +47,7 @@ pub fn run(args: &PermissionsArgs) -> Result<Exit, Refusal> {
 }
 
 /// The rules with their sources.
-fn listed(permissions: &Permissions) -> String {
+fn format_list(permissions: &Permissions) -> String {
     let rows: Vec<[String; 3]> = permissions
         .rules()
         .iter()
@@ -64,7 +64,7 @@ fn listed(permissions: &Permissions) -> String {
     } else {
         table::columns(&rows)
     };
-    let unprotected = permission_rules::unprotected(permissions);
+    let unprotected = permission_rules::unprotected_kinds(permissions);
     if !unprotected.is_empty() {
         let _ = writeln!(text, "not asked although protected: {unprotected}");
     }
@@ -72,7 +72,12 @@ fn listed(permissions: &Permissions) -> String {
 }
 
 /// The access of a call, and whether its tool only reads. For a custom tool, `call` has its arguments.
-fn touched(loaded: &Loaded, tool: &str, call: &str, cwd: &Path) -> Result<(Access, bool), Refusal> {
+fn call_access(
+    loaded: &LoadedExtensions,
+    tool: &str,
+    call: &str,
+    cwd: &Path,
+) -> Result<(Access, bool), Refusal> {
     let path = || paths::resolve(cwd, call);
     Ok(match ToolKind::of(tool) {
         ToolKind::Command => (Access::command(call), false),
@@ -96,7 +101,7 @@ fn touched(loaded: &Loaded, tool: &str, call: &str, cwd: &Path) -> Result<(Acces
 }
 
 /// The verdict on a call, part by part. No call is allowed while settings are `faulty`.
-fn explained(permissions: &Permissions, facts: CallFacts<'_>, faulty: bool) -> String {
+fn explain(permissions: &Permissions, facts: CallFacts<'_>, faulty: bool) -> String {
     let home = std::env::home_dir();
     let facts = CallFacts { home: home.as_deref(), ..facts };
     let mode = facts.mode;

@@ -28,13 +28,13 @@ const LEFT_TO_THE_COMMAND: [Signal; 2] = [Signal::INT, Signal::QUIT];
 
 /// Runs the command; returns the program's end.
 pub(crate) fn run(args: &SandboxArgs) -> Exit {
-    match confined(args) {
+    match run_confined(args) {
         Ok(status) => end_of(status),
         Err(refusal) => refusal.fail(),
     }
 }
 
-fn confined(args: &SandboxArgs) -> Result<ExitStatus, Refusal> {
+fn run_confined(args: &SandboxArgs) -> Result<ExitStatus, Refusal> {
     let cwd = working_directory(args.cwd.as_deref())?;
     let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Refuse)?;
     let settings = with_flags(environment.settings, args).map_err(Refusal::usage)?;
@@ -48,7 +48,7 @@ fn confined(args: &SandboxArgs) -> Result<ExitStatus, Refusal> {
         }
         warn(&format!("sandbox: {text}"));
     }
-    sandbox::left_out(&policy).iter().for_each(|text| warn(&format!("sandbox: {text}")));
+    sandbox::readonly_workspace_reason(&policy).iter().for_each(|text| warn(&format!("sandbox: {text}")));
     let (program, arguments) = args.command.split_first().ok_or_else(|| Refusal::usage("no command"))?;
     let mut command = Command::new(program);
     program_env(&environment.keys, &settings).apply(&mut command);

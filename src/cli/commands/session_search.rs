@@ -13,7 +13,7 @@ use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use tau_agent::session::search::{SearchLimits, SearchScope, SessionHit, search};
 use tau_protocol::session_row::SessionRow;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::path_text;
 
 /// Runs the command. Fails when the settings or the index cannot be read.
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &SessionsArgs, query: &str, limit: usize) -> Result<Exit
     hits.sort_by_key(|hit| std::cmp::Reverse(hit.session.modified));
     if hits.len() > limit {
         hits.truncate(limit);
-        let limit = counted(limit as u64, "hit");
+        let limit = pluralize(limit as u64, "hit");
         warn(&format!("there are more than {limit}; --limit shows more"));
     }
     let text = if args.json { as_json(&hits) } else { as_text(&hits, args.all) };

@@ -20,7 +20,7 @@ use crate::process::exit::{Exit, Refusal, fail, say, warn, without_numbers};
 use crate::process::plain;
 use crate::process::signals::Signals;
 use tau_agent::extensions::custom_tools;
-use tau_agent::extensions::registry::Loaded;
+use tau_agent::extensions::registry::LoadedExtensions;
 use tau_agent::permissions::{CallFacts, Permissions, Verdict};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
@@ -28,8 +28,8 @@ use tau_tools::bash::Bash;
 use tau_tools::path_text;
 use tau_tools::scratch::Scratch;
 use tau_tools::{
-    AnyTool, Approved, Content, OutputLimits, ToolContext, ToolError, ToolOutput, Toolbox,
-    toolbox::{self, BuiltInTool, Offered},
+    AnyTool, ApprovedPart, Content, OutputLimits, ToolContext, ToolError, ToolOutput, Toolbox,
+    toolbox::{self, Availability, BuiltInTool},
 };
 
 /// The context of the command.
@@ -37,7 +37,7 @@ struct Here {
     cwd: PathBuf,
     environment: Environment,
     project: ProjectSettings,
-    loaded: Arc<Loaded>,
+    loaded: Arc<LoadedExtensions>,
 }
 
 impl Here {
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &ToolsArgs) -> Result<Exit, Refusal> {
     let here = Here::read(trust)?;
     let exit = match &args.action {
         None if args.json => say(&as_json(&here)),
-        None => say(&listed(&here)),
+        None => say(&format_list(&here)),
         Some(ToolsAction::Check { files, .. }) if files.is_empty() => check_all(&here),
         Some(ToolsAction::Check { files, .. }) => check(files, here.environment.settings.shell.as_deref()),
         Some(ToolsAction::Run { name, values, output, arguments, .. }) => {
@@ -86,13 +86,13 @@ fn state(here: &Here, row: &BuiltInTool) -> &'static str {
     match (&here.environment.settings.tools, row.offered) {
         (Some(chosen), _) if chosen.iter().any(|name| name == row.name) => "on",
         (Some(_), _) => "off",
-        (None, Offered::Always) => "on",
-        (None, Offered::WhereAsked) => "by mode",
-        (None, Offered::WhenNamed) => "off",
+        (None, Availability::Always) => "on",
+        (None, Availability::WhereAsked) => "by mode",
+        (None, Availability::WhenNamed) => "off",
     }
 }
 
-fn listed(here: &Here) -> String {
+fn format_list(here: &Here) -> String {
     let built_in = toolbox::TABLE.iter().map(|row| {
         [state(here, row).to_owned(), row.name.to_owned(), "built-in".to_owned(), row.summary.to_owned()]
     });
@@ -274,7 +274,7 @@ fn run_tool(
     Ok(match (result, stopped) {
         (Err(Failure::Denied(why)), _) => fail(Exit::Refused, &why),
         (_, Some(exit)) => exit,
-        (Ok(result), None) => printed(&result, output)?,
+        (Ok(result), None) => print_result(&result, output)?,
         (
             Err(Failure::Tool(ToolError::Refused { message, .. } | ToolError::Aborted { message, .. })),
             None,
@@ -333,12 +333,12 @@ impl Here {
         if let Some(denial) = prepared.access.writes.iter().find_map(|path| policy.check_write(path).err()) {
             return Err(Failure::Denied(format!("not run: the sandbox blocks {denial}")));
         }
-        prepared.apply(Approved::all()).await.map_err(Failure::Tool)
+        prepared.apply(ApprovedPart::all()).await.map_err(Failure::Tool)
     }
 }
 
 /// Prints a result, and writes its picture to a file if there is one.
-fn printed(result: &ToolOutput, output: Option<&Path>) -> Result<Exit, Refusal> {
+fn print_result(result: &ToolOutput, output: Option<&Path>) -> Result<Exit, Refusal> {
     let mut text = String::new();
     let mut picture = None;
     for content in &result.content {

@@ -8,7 +8,7 @@ use super::{export, table};
 use crate::args::undo::{DiffArgs, SessionArgs, UndoArgs};
 use crate::compose::environment::{self, Environment};
 use crate::compose::{self, session_lookup};
-use crate::process::confirmation::confirmed;
+use crate::process::confirmation::confirm;
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use tau_agent::secrets::masking::Masking;
@@ -20,14 +20,14 @@ use tau_protocol::undo::{
 };
 
 /// An ended session: its prompts, and its undo data.
-struct Finished {
+struct FinishedSession {
     masking: Masking,
     prompts: Vec<Prompt>,
     undo: Option<SessionUndo>,
 }
 
 /// Finds a session, or the last one of this directory.
-fn find(of: &SessionArgs) -> Result<Finished, Refusal> {
+fn find(of: &SessionArgs) -> Result<FinishedSession, Refusal> {
     let environment = Environment::of_sessions(of.session_dir.as_deref())?;
     let root = environment.settings.session_root(&environment.paths);
     let file = match of.session.as_deref() {
@@ -42,22 +42,22 @@ fn find(of: &SessionArgs) -> Result<Finished, Refusal> {
     };
     let session = Session::open_as(&file, Access::Read).map_err(Refusal::config)?;
     let options = environment::undo_options(&environment.settings, &environment.paths);
-    let undo = SessionUndo::of_finished(&options, &session.info().id);
+    let undo = SessionUndo::open_finished(&options, &session.info().id);
     let own = export::secrets(&environment.keys);
     let masking = Masking::new(Vault::new(environment.settings.mask_secrets(), &own));
-    Ok(Finished { masking, prompts: prompts(session.tree()), undo })
+    Ok(FinishedSession { masking, prompts: prompts(session.tree()), undo })
 }
 
 /// Runs `tau diff`; returns the program's end.
 pub fn diff(args: &DiffArgs) -> Exit {
     let found = find(&args.of);
     match found {
-        Ok(Finished { undo, mut masking, .. }) => {
+        Ok(FinishedSession { undo, mut masking, .. }) => {
             let cwd = undo.as_ref().map(|undo| undo.cwd().to_owned()).unwrap_or_default();
             let mut changes = undo.map(|mut undo| undo.changes()).unwrap_or_default();
             changes.files.iter_mut().for_each(|file| masking.diff(&mut file.diff));
             let exit = say(&patch(&changes, &cwd));
-            export::report_masked(masking.vault.count(), "standard output");
+            export::report_masked_secrets(masking.vault.count(), "standard output");
             if let Some(text) = not_covered(&changes.not_covered) {
                 warn(&text);
             }
@@ -94,7 +94,7 @@ fn patch(changes: &SessionChanges, cwd: &Path) -> String {
             ChangeKind::Changed => "",
         });
         if !is_empty {
-            let _ = write!(text, "--- {old}\n+++ {new}\n{}", plain::text(&file.diff.unified()));
+            let _ = write!(text, "--- {old}\n+++ {new}\n{}", plain::text(&file.diff.to_unified()));
         }
         if file.diff.cut {
             text.push_str("# more changes are not shown\n");
@@ -123,9 +123,9 @@ fn not_covered(lost: &[NotCovered]) -> Option<String> {
 
 /// Runs `tau undo`; returns the program's end.
 pub fn undo(args: &UndoArgs) -> Result<Exit, Refusal> {
-    let Finished { prompts, undo, .. } = find(&args.of)?;
+    let FinishedSession { prompts, undo, .. } = find(&args.of)?;
     let Some(mut undo) = undo else { return Ok(say("this session changed no file\n")) };
-    let Some(number) = args.to else { return Ok(say(&listed(&mut undo, &prompts))) };
+    let Some(number) = args.to else { return Ok(say(&format_list(&mut undo, &prompts))) };
     let prompt = number
         .checked_sub(1)
         .and_then(|at| prompts.get(at))
@@ -138,7 +138,7 @@ pub fn undo(args: &UndoArgs) -> Result<Exit, Refusal> {
         return Ok(say("no file has to be restored\n"));
     }
     let alone = "nobody can be asked here; --yes restores without a question";
-    if !args.yes && !confirmed(&question(&plan, undo.cwd()), alone)? {
+    if !args.yes && !confirm(&question(&plan, undo.cwd()), alone)? {
         return Ok(say("nothing was restored\n"));
     }
     let order = UndoOrder {
@@ -159,7 +159,7 @@ pub fn undo(args: &UndoArgs) -> Result<Exit, Refusal> {
 }
 
 /// The prompts by number, with the changes of each.
-fn listed(undo: &mut SessionUndo, prompts: &[Prompt]) -> String {
+fn format_list(undo: &mut SessionUndo, prompts: &[Prompt]) -> String {
     let row = |(at, one): (usize, tau_protocol::undo::Checkpoint)| {
         let text: String =
             plain::line(one.text.lines().next().unwrap_or_default()).chars().take(50).collect();

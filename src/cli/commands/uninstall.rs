@@ -13,11 +13,11 @@ use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
 use crate::upkeep::origin::Origin;
 use crate::upkeep::retention;
-use crate::upkeep::written::{self, SharedFolder, Size, Written};
+use crate::upkeep::written::{self, SharedFolder, Size, WrittenFiles};
 use crate::worktrees;
 use tau_agent::session::list;
 use tau_agent::settings::paths::in_short;
-use tau_tools::counted::{byte_size, counted};
+use tau_tools::counted::{byte_size, pluralize};
 use tau_tools::user_error::UserError;
 
 /// Runs the command; returns the program's end.
@@ -34,7 +34,7 @@ pub fn run(args: &UninstallArgs) -> Result<Exit, Refusal> {
     )?;
     let mut rows = Vec::new();
     if let Origin::Script(folder) = &origin {
-        rows.push(Written {
+        rows.push(WrittenFiles {
             kind: "program",
             paths: folder.parts(),
             size: written::size_of(&folder.parts()),
@@ -44,7 +44,7 @@ pub fn run(args: &UninstallArgs) -> Result<Exit, Refusal> {
         rows.extend(found.iter().cloned());
         refuse_if_open(&environment)?;
     }
-    let listed = listed(&rows);
+    let listed = format_list(&rows);
     let mut exit = Exit::Ok;
     if !rows.is_empty() {
         let chosen = if args.yes { (0..rows.len()).collect() } else { choose(&listed, rows.len())? };
@@ -87,12 +87,12 @@ fn refuse_if_open(environment: &Environment) -> Result<(), Refusal> {
 }
 
 /// The rows with numbers, sizes and places.
-fn listed(rows: &[Written]) -> String {
-    let row = |(at, row): (usize, &Written)| {
+fn format_list(rows: &[WrittenFiles]) -> String {
+    let row = |(at, row): (usize, &WrittenFiles)| {
         let places: Vec<String> = row.paths.iter().take(3).map(|path| plain::line(&in_short(path))).collect();
         let more = row.paths.len().saturating_sub(places.len());
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let size = format!("{} in {}", byte_size(row.size.bytes), counted(row.size.files, "file"));
+        let size = format!("{} in {}", byte_size(row.size.bytes), pluralize(row.size.files, "file"));
         [(at + 1).to_string(), row.kind.to_owned(), size, format!("{}{more}", places.join(", "))]
     };
     let lines: Vec<[String; 4]> = rows.iter().enumerate().map(row).collect();
@@ -109,11 +109,11 @@ fn choose(listed: &str, count: usize) -> Result<BTreeSet<usize>, Refusal> {
     say(&format!("{listed}Remove which? Type all, or numbers such as 1 3; Enter removes nothing: "));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).map_err(Refusal::config)?;
-    chosen(&answer, count).map_err(|why| Refusal::usage(format!("nothing was removed: {why}")))
+    parse_choice(&answer, count).map_err(|why| Refusal::usage(format!("nothing was removed: {why}")))
 }
 
 /// The rows in an answer.
-fn chosen(answer: &str, count: usize) -> Result<BTreeSet<usize>, UserError> {
+fn parse_choice(answer: &str, count: usize) -> Result<BTreeSet<usize>, UserError> {
     let words = || answer.split([' ', ',', '\t', '\n', '\r']).filter(|word| !word.is_empty());
     if words().eq(["all"]) {
         return Ok((0..count).collect());
@@ -128,7 +128,7 @@ fn chosen(answer: &str, count: usize) -> Result<BTreeSet<usize>, UserError> {
 }
 
 /// Removes the chosen rows, and says so.
-fn remove(rows: &[Written], chosen: &BTreeSet<usize>) -> Exit {
+fn remove(rows: &[WrittenFiles], chosen: &BTreeSet<usize>) -> Exit {
     let mut exit = Exit::Ok;
     let mut text = String::new();
     for row in chosen.iter().filter_map(|row| rows.get(*row)) {
@@ -151,7 +151,7 @@ fn remove(rows: &[Written], chosen: &BTreeSet<usize>) -> Exit {
 }
 
 /// Names the command that is left to run, and the files that stay.
-fn rest(origin: &Origin, found: &[Written], purge: bool) -> String {
+fn rest(origin: &Origin, found: &[WrittenFiles], purge: bool) -> String {
     let mut text = match origin {
         Origin::Script(_) => String::new(),
         Origin::Packager(packager) => {
@@ -178,11 +178,11 @@ mod tests {
 
     #[test]
     fn an_answer_names_rows_or_all() {
-        assert_eq!(chosen("all\n", 3), Ok(BTreeSet::from([0, 1, 2])));
-        assert_eq!(chosen(" 3, 1 \n", 3), Ok(BTreeSet::from([0, 2])));
-        assert_eq!(chosen("\n", 3), Ok(BTreeSet::new()));
+        assert_eq!(parse_choice("all\n", 3), Ok(BTreeSet::from([0, 1, 2])));
+        assert_eq!(parse_choice(" 3, 1 \n", 3), Ok(BTreeSet::from([0, 2])));
+        assert_eq!(parse_choice("\n", 3), Ok(BTreeSet::new()));
         for wrong in ["4", "0", "-1", "1 x", "all 1", "y"] {
-            assert!(chosen(wrong, 3).is_err(), "{wrong}");
+            assert!(parse_choice(wrong, 3).is_err(), "{wrong}");
         }
     }
 }

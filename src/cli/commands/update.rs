@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::args::update::UpdateArgs;
 use crate::compose::environment::Environment;
-use crate::process::confirmation::confirmed;
+use crate::process::confirmation::confirm;
 use crate::process::exit::{Exit, Refusal, say};
 use crate::process::plain;
 use crate::process::runtime;
@@ -36,7 +36,7 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
     if let (None, false) = (folder, args.check) {
         return elsewhere(&origin, args.back);
     }
-    let lock = folder.map(|folder| environment.paths.shared(folder.path().join("current")));
+    let lock = folder.map(|folder| environment.paths.shared_file(folder.path().join("current")));
     let _held = lock.filter(|_| !args.check).map(|lock| lock.lock()).transpose().map_err(Refusal::config)?;
     if let Some(folder) = folder.filter(|_| args.back) {
         return go_back(folder, args);
@@ -51,7 +51,7 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
     })?;
     let http = Http::new(environment.settings.network());
     let runtime = runtime::on_this_thread()?;
-    let release = runtime.block_on(release::newest(&http, &address)).map_err(failed)?;
+    let release = runtime.block_on(release::newest(&http, &address)).map_err(to_refusal)?;
     if !release::is_update(&release.version, &own) {
         return Ok(say(&format!("tau {own} is the newest version\n")));
     }
@@ -64,7 +64,7 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
     };
     let Some(file) = release.file() else {
         let text = format!("tau {} has no file for {}", release.version, release::target());
-        return Err(failed(text));
+        return Err(to_refusal(text));
     };
     let question = format!(
         "tau {} is available, you have {own}.\nFrom {}, {:.1} MB, into {}.\nInstall it? [y/N] ",
@@ -73,16 +73,16 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
         file.size as f64 / 1e6,
         plain::line(&in_short(folder.path()))
     );
-    if !args.yes && !confirmed(&question, ALONE)? {
+    if !args.yes && !confirm(&question, ALONE)? {
         return Ok(say("nothing was changed\n"));
     }
-    let archive = runtime.block_on(release.download(&http, &address, file)).map_err(failed)?;
+    let archive = runtime.block_on(release.download(&http, &address, file)).map_err(to_refusal)?;
     folder.remove_leftovers();
     // On the same file system, and removed unless this process is killed.
-    let work = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(folder.path()).map_err(failed)?;
+    let work = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(folder.path()).map_err(to_refusal)?;
     let unpacked = unpack(&release, &archive, file, work.path())?;
-    runtime.block_on(release.try_out(&unpacked, TRIAL)).map_err(failed)?;
-    folder.install(&unpacked, &release.version).map_err(failed)?;
+    runtime.block_on(release.try_out(&unpacked, TRIAL)).map_err(to_refusal)?;
+    folder.install(&unpacked, &release.version).map_err(to_refusal)?;
     Ok(say(&format!(
         "tau {} is installed, its SHA-256 is that of the release; `tau update --back` brings {own} back\n",
         release.version
@@ -90,26 +90,26 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
 }
 
 /// The release cannot be used.
-fn failed(error: impl std::fmt::Display) -> Refusal {
+fn to_refusal(error: impl std::fmt::Display) -> Refusal {
     Refusal { exit: Exit::Model, text: error.to_string() }
 }
 
 /// Unpacks a release into a folder; returns that of the version in it.
 fn unpack(release: &Release, archive: &[u8], file: &ReleasedFile, folder: &Path) -> Result<PathBuf, Refusal> {
     if archive.len() as u64 != file.size {
-        return Err(failed("the download has another size than the release says"));
+        return Err(to_refusal("the download has another size than the release says"));
     }
-    release.unpack(archive, folder).map_err(failed)
+    release.unpack(archive, folder).map_err(to_refusal)
 }
 
 fn go_back(folder: &OwnFolder, args: &UpdateArgs) -> Result<Exit, Refusal> {
     let Some(previous) = folder.previous() else {
-        return Err(failed("there is no version before this one to go back to"));
+        return Err(to_refusal("there is no version before this one to go back to"));
     };
-    if !args.yes && !confirmed(&format!("Go back to tau {previous}? [y/N] "), ALONE)? {
+    if !args.yes && !confirm(&format!("Go back to tau {previous}? [y/N] "), ALONE)? {
         return Ok(say("nothing was changed\n"));
     }
-    folder.go_back(&previous).map_err(failed)?;
+    folder.go_back(&previous).map_err(to_refusal)?;
     Ok(say(&format!("tau {previous} is in use again; `tau update --back` undoes this\n")))
 }
 

@@ -10,9 +10,9 @@ use crate::compose;
 use crate::process::exit::{Exit, fail, say, warn};
 use crate::process::plain;
 use crate::worktrees::snapshot::Ahead;
-use crate::worktrees::{self, Entered, Worktree, keep, session};
+use crate::worktrees::{self, EnteredWorktree, Worktree, keep, session};
 use tau_agent::settings::Paths;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::path_text;
 use tau_tools::user_error::UserError;
 
@@ -26,12 +26,12 @@ pub(crate) fn run(args: &WorktreeArgs) -> Exit {
             worktrees::enter(&paths, &cwd, &name, from.as_deref()).map(|entered| folder(&entered))
         }
         WorktreeAction::Merge { name } => {
-            let worktree = worktrees::named(&paths, &cwd, name)?;
+            let worktree = worktrees::find_by_name(&paths, &cwd, name)?;
             session::refuse_open(&paths, &worktree, None)?;
             worktree.merge(&paths).map(|merged| merged.words(name) + "\n")
         }
         WorktreeAction::Remove { name } => {
-            let worktree = worktrees::named(&paths, &cwd, name)?;
+            let worktree = worktrees::find_by_name(&paths, &cwd, name)?;
             session::refuse_open(&paths, &worktree, None)?;
             worktree.remove(&paths).map(|removed| removed.words(name) + "\n")
         }
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &WorktreeArgs) -> Exit {
 }
 
 /// Says how to continue with the worktree that the program has worked in.
-pub(crate) fn say_kept() {
+pub(crate) fn report_worktree() {
     let Ok((paths, cwd)) = here() else { return };
     if let Some(Worktree { name, .. }) = worktrees::around(&paths, &cwd) {
         warn(&format!("the worktree {name} stays: tau worktree merge {name}, or tau worktree remove {name}"));
@@ -57,7 +57,7 @@ fn here() -> Result<(Paths, std::path::PathBuf), UserError> {
 }
 
 /// The folder of a worktree, as a line.
-fn folder(entered: &Entered) -> String {
+fn folder(entered: &EnteredWorktree) -> String {
     entered.notes.iter().for_each(|note| warn(note));
     format!("{}\n", plain::line(&entered.worktree.path.display().to_string()))
 }
@@ -69,7 +69,7 @@ fn has(worktree: &Worktree, ahead: &Result<Ahead, UserError>) -> String {
         Ok(ahead) if ahead.is_nothing() => "nothing of its own".to_owned(),
         Ok(ahead) => {
             let (commits, changes) =
-                (counted(ahead.commits, "commit"), counted(ahead.changes as u64, "change"));
+                (pluralize(ahead.commits, "commit"), pluralize(ahead.changes as u64, "change"));
             format!("{commits}, {changes}")
         }
         Err(why) => plain::line(why),
@@ -87,7 +87,7 @@ fn list(paths: &Paths, cwd: &Path) -> Result<String, UserError> {
         let restore = format!("tau worktree restore {name}");
         [name, "removed, its work is kept".to_owned(), restore]
     };
-    rows.extend(keep::kept(cwd)?.into_iter().map(removed));
+    rows.extend(keep::kept_names(cwd)?.into_iter().map(removed));
     if rows.is_empty() {
         warn("this repository has no worktrees of tau; `tau -w` makes one");
     }
@@ -114,7 +114,8 @@ fn list_as_json(paths: &Paths, cwd: &Path) -> Result<String, UserError> {
     };
     let removed = |name: String| json!({ "name": name, "state": "removed" });
     let all = worktrees::all(paths, cwd)?;
-    let rows: Vec<Value> = all.iter().map(row).chain(keep::kept(cwd)?.into_iter().map(removed)).collect();
+    let rows: Vec<Value> =
+        all.iter().map(row).chain(keep::kept_names(cwd)?.into_iter().map(removed)).collect();
     let text = serde_json::to_string_pretty(&rows).map_err(|error| error.to_string())?;
     Ok(text + "\n")
 }

@@ -62,12 +62,12 @@ pub struct ComposedAgent {
 /// The environment of this process without its secrets.
 pub(crate) fn program_env(keys: &Keys, settings: &Settings) -> ChildEnv {
     let pass = settings.pass_env.as_deref().unwrap_or_default();
-    ChildEnv::without_secrets(std::env::vars_os(), &exposed(keys), pass)
+    ChildEnv::without_secrets(std::env::vars_os(), &expose_values(keys), pass)
 }
 
 /// The environment of commands: this process's without secrets. `session` names what they run for.
 pub(crate) fn child_env(keys: &Keys, settings: &Settings, session: &str) -> ChildEnv {
-    ChildEnv::new(&exposed(keys), settings.pass_env.as_deref().unwrap_or_default(), session)
+    ChildEnv::new(&expose_values(keys), settings.pass_env.as_deref().unwrap_or_default(), session)
 }
 
 /// The shell of the user's own commands.
@@ -75,8 +75,8 @@ pub(crate) fn user_shell(settings: &Settings) -> PathBuf {
     settings.shell.clone().unwrap_or_else(|| PathBuf::from("bash"))
 }
 
-fn exposed(keys: &Keys) -> Vec<String> {
-    keys.known_values().iter().map(|key| key.expose().to_owned()).collect()
+fn expose_values(keys: &Keys) -> Vec<String> {
+    keys.secret_values().iter().map(|key| key.expose().to_owned()).collect()
 }
 
 impl Setup {
@@ -233,7 +233,7 @@ impl Setup {
 
     /// The masking of secrets in output: it knows the keys and the secret variables from the start.
     fn masking(&self) -> Masking {
-        let keys = self.keys.known_values().into_iter().map(|key| key.expose().to_owned());
+        let keys = self.keys.secret_values().into_iter().map(|key| key.expose().to_owned());
         let own: Vec<String> = keys.chain(own_secrets()).collect();
         Masking::new(Vault::new(self.settings.mask_secrets(), &own))
     }
@@ -242,7 +242,7 @@ impl Setup {
     pub(crate) fn has_servers(&self) -> bool {
         self.settings.mcp.is_some()
             || self.paths.mcp_file().exists()
-            || self.project.trusted().any(|project| project.file(MCP_FILE).is_some())
+            || self.project.trusted_projects().any(|project| project.file(MCP_FILE).is_some())
     }
 
     /// The MCP servers. Flags that select tools apply to their tools and to custom ones, too.
@@ -297,10 +297,10 @@ impl Setup {
                 let custom = self.custom_tools(names);
                 let is_own = |name: &&String| !is_mcp(name) && !custom.contains(*name);
                 let own: Vec<String> = names.iter().filter(is_own).cloned().collect();
-                let named = web::built_in(&own, &self.settings);
+                let named = web::built_in_tools(&own, &self.settings);
                 named.map_err(|text| Refusal::usage(format!("--tools: {text}")))?
             }
-            (None, Some(names)) => web::built_in(names, &self.settings).map_err(Refusal::config)?,
+            (None, Some(names)) => web::built_in_tools(names, &self.settings).map_err(Refusal::config)?,
             (None, None) => Toolbox::standard(),
         };
         let tools = match self.settings.helpers.enabled() && flag.is_none() {
@@ -353,7 +353,7 @@ pub(super) fn check_tools(
         return Ok(());
     }
     let named =
-        environment.settings.tools.as_deref().map(|names| web::built_in(names, &environment.settings));
+        environment.settings.tools.as_deref().map(|names| web::built_in_tools(names, &environment.settings));
     let Some(Err(error)) = named else { return Ok(()) };
     let origin = environment::origin(&environment.paths, project, "tools");
     on_bad_config.tolerate(format!("{origin}: {error}"), &mut environment.notices)?;

@@ -64,7 +64,7 @@ pub(super) fn choose(
 ) -> Result<ChosenModel, Refusal> {
     let flags = &args.settings.0;
     let Environment { settings, catalogue, keys, .. } = &*environment;
-    let (model, suffix) = match asked_for(settings, catalogue, keys) {
+    let (model, suffix) = match requested_model(settings, catalogue, keys) {
         Ok(found) => found,
         Err(error) if flags.model.is_some() => return Err(Refusal::config(error)),
         Err(error) => {
@@ -84,7 +84,7 @@ pub(super) fn choose(
 }
 
 /// The model named by flags or settings, else the default.
-fn asked_for(
+fn requested_model(
     settings: &Settings,
     catalogue: &Catalogue,
     keys: &Keys,

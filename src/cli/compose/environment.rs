@@ -118,13 +118,13 @@ impl Environment {
         fault = fault.or_else(|| hook_files::guards_fault(&paths, &projects));
         let mut stand_in = fault.as_ref().map(|_| guards::stand_in(&paths)).unwrap_or_default();
         let mut settings = settings.overlaid(stand_in.clone());
-        for file in projects.trusted().flat_map(Project::settings_of_files) {
+        for file in projects.trusted_projects().flat_map(Project::settings_of_files) {
             match file {
                 Ok(file) => settings = settings.overlaid(file),
                 Err(error) => on_bad_config.tolerate(error.to_string(), &mut notices)?,
             }
         }
-        notices.extend(projects.unused().iter().map(UserError::to_string));
+        notices.extend(projects.read_errors().iter().map(UserError::to_string));
         let (_, wrong) = permission_rules::read(&paths, &projects, None);
         on_bad_config.tolerate_all(wrong, &mut notices)?;
         // These files are written for another agent: unsupported parts are no mistake.
@@ -187,7 +187,7 @@ impl Environment {
         let catalogue = catalogue.with_environment(&addresses).map_err(Refusal::config)?;
         let catalogue = match (&args.proxy, &args.proxy_token) {
             (Some(base), Some(token)) => {
-                let models = match served(&paths, &settings, base, token) {
+                let models = match server_models(&paths, &settings, base, token) {
                     Ok(models) => models,
                     Err(why) => {
                         on_bad_config.tolerate(why.into(), &mut notices)?;
@@ -198,7 +198,7 @@ impl Environment {
             }
             _ => catalogue,
         };
-        if let Some(unknown) = unknown_provider(&settings, &catalogue) {
+        if let Some(unknown) = provider_fault(&settings, &catalogue) {
             // The user is present to correct it.
             if args.settings.0.provider.is_some() {
                 return Err(Refusal::usage(format!("--provider: {unknown}")));
@@ -301,17 +301,22 @@ pub(crate) fn transport(
 }
 
 /// The models of the app server at `base`: its last list, else its current one.
-fn served(paths: &Paths, settings: &Settings, base: &str, token: &Secret) -> Result<Vec<Model>, UserError> {
-    match served::kept(&paths.cache, base) {
+fn server_models(
+    paths: &Paths,
+    settings: &Settings,
+    base: &str,
+    token: &Secret,
+) -> Result<Vec<Model>, UserError> {
+    match served::load_models(&paths.cache, base) {
         Some(models) => Ok(models),
-        None => ask_served(paths, settings, base, token)
+        None => fetch_server_models(paths, settings, base, token)
             .map_err(|why| format!("cannot list the models of {base}: {why}").into()),
     }
 }
 
 /// Asks the app server at `base` for its models, and stores the list. Blocks, at most [`LISTING`]. The error
 /// is the reason why there is no list, in words.
-pub(crate) fn ask_served(
+pub(crate) fn fetch_server_models(
     paths: &Paths,
     settings: &Settings,
     base: &str,
@@ -361,7 +366,7 @@ pub async fn refresh(
     let asked = listing::ask(direct.http(), &endpoint, key.clone()).await;
     let mut models = match (asked, key) {
         (Err(refusal), Some(key)) if refusal.kind == FailureKind::Auth => {
-            let key = keys.renewed(&endpoint, &key).await?.ok_or(refusal)?;
+            let key = keys.replacement_key(&endpoint, &key).await?.ok_or(refusal)?;
             listing::ask(direct.http(), &endpoint, Some(key)).await?
         }
         (asked, _) => asked?,
@@ -382,7 +387,8 @@ pub(crate) fn origin(paths: &Paths, project: &ProjectSettings, key: &str) -> Str
     if let Some(name) = table::row(key).and_then(|row| row.columns.env).filter(is_set) {
         return name.to_owned();
     }
-    let projects = project.trusted().flat_map(|project| project.settings_files().map(|(path, _)| path));
+    let projects =
+        project.trusted_projects().flat_map(|project| project.settings_files().map(|(path, _)| path));
     let files = [paths.config_file()].into_iter().chain(projects);
     let mut lines = files.filter_map(|file| {
         let line = line_of_key(&file, &key.split('.').collect::<Vec<_>>())?;
@@ -448,7 +454,7 @@ fn provider_of_flag(settings: &Settings, catalogue: &Catalogue) -> Option<String
 pub(crate) const LIKENESS: f32 = 0.7;
 
 /// The fault in the configured provider, if no model can belong to it.
-fn unknown_provider(settings: &Settings, catalogue: &Catalogue) -> Option<String> {
+fn provider_fault(settings: &Settings, catalogue: &Catalogue) -> Option<String> {
     let name = settings.provider.as_deref().filter(|_| settings.base_url.is_none())?;
     let mut known = catalogue.providers();
     known.extend(LOCAL_SERVERS.map(|(server, _)| local_provider(server)));

@@ -42,9 +42,9 @@ fn places(args: &CliArgs, paths: &Paths, cwd: &Path) -> Places {
     places.problems.extend(problem);
     places.files = vec![paths.config_file(), paths.mcp_file(), packages.list_file().to_owned()];
     places.files.extend(folders.as_ref().map(hook_files::others));
-    for project in projects.trusted() {
+    for project in projects.trusted_projects() {
         places.add_project(project.root(), &project.extension_folders());
-        places.files.extend(project.known_paths());
+        places.files.extend(project.candidate_paths());
     }
     places
 }

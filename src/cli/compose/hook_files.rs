@@ -41,7 +41,7 @@ pub(crate) fn faults(paths: &Paths, projects: &ProjectSettings) -> Vec<UserError
 
 /// The faults in settings that guard the user, in any file: see [`guards`].
 pub(crate) fn guards_fault(paths: &Paths, projects: &ProjectSettings) -> Option<UserError> {
-    guards::fault(paths, projects.trusted()).or_else(|| {
+    guards::fault(paths, projects.trusted_projects()).or_else(|| {
         let folders = OtherFolders::here();
         let others = folders.as_ref().filter(|_| uses_others_hooks(paths)).map(others);
         let unread = others.and_then(|path| {
@@ -69,7 +69,7 @@ fn of_user(path: &Path, format: HookFormat) -> Option<HookFile> {
 fn of_projects(projects: &ProjectSettings) -> impl Iterator<Item = HookFile> {
     let formats = SETTINGS.map(|name| (name, HookFormat::Toml)).into_iter();
     let formats = formats.chain(OTHERS_HOOKS.map(|name| (name, HookFormat::Json)));
-    projects.trusted().flat_map(move |project| {
+    projects.trusted_projects().flat_map(move |project| {
         formats.clone().filter_map(|(name, format)| {
             let (path, text) = project.file(name)?;
             Some(HookFile { path, text: text.to_owned(), format, source: ExtensionSource::Project })

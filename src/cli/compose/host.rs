@@ -38,7 +38,7 @@ impl Host for ProgramHost {
         permission_rules::save(&self.args, &self.paths, edit, cwd)
     }
 
-    fn named_model(&self, name: &str) -> Option<Result<Arc<Model>, UserError>> {
+    fn model_by_name(&self, name: &str) -> Option<Result<Arc<Model>, UserError>> {
         let catalogue = self.keys.catalogue();
         let found = catalogue.find(name).map_err(UserError::of);
         Some(found.and_then(|model| find_usable(&catalogue, &self.keys, &model.provider, &model.id)))

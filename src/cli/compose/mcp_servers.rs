@@ -37,7 +37,7 @@ pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> FoundServers {
     add(mcp_servers::of_json_file(&path), &path, false);
     let path = paths.config_file();
     add(mcp_servers::of_file(&path), &path, false);
-    for project in project.trusted() {
+    for project in project.trusted_projects() {
         if let Some((path, text)) = project.file(MCP_FILE) {
             add(mcp_servers::of_json_text(&path, text), &path, true);
         }

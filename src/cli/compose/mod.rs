@@ -202,7 +202,7 @@ impl Setup {
         agent::check_tools(&args, profile.on_bad_config, &mut environment, &project)?;
         let Environment { paths, mut settings, catalogue, keys, notices, settings_fault } = environment;
         if profile.on_ask == OnAsk::Ask && !profile.is_client {
-            sandbox::apply_chosen(&mut settings, &paths, &cwd);
+            sandbox::apply_chosen_mode(&mut settings, &paths, &cwd);
         }
         let demo = false;
         let extensions = extensions::of(&args, &paths, &settings);

@@ -27,7 +27,7 @@ pub(crate) fn hooks(settings: &Settings, projects: &ProjectSettings) -> Option<H
     }
     let mut offer = HookOffer::default();
     let home = OtherFolders::here().map(|folders| hook_files::others(&folders));
-    let of_projects = projects.trusted().flat_map(|project| {
+    let of_projects = projects.trusted_projects().flat_map(|project| {
         OTHERS_HOOKS.iter().filter_map(move |name| {
             let path = project.folder().join(name).canonicalize().ok()?;
             path.starts_with(project.root()).then_some(path)
@@ -36,7 +36,7 @@ pub(crate) fn hooks(settings: &Settings, projects: &ProjectSettings) -> Option<H
     for (path, is_project) in
         home.into_iter().map(|path| (path, false)).chain(of_projects.map(|path| (path, true)))
     {
-        let (found, shown) = (found(&path), paths::in_short(&path));
+        let (found, shown) = (find_hooks(&path), paths::in_short(&path));
         if !found.is_empty() && !offer.files.contains(&shown) {
             offer.files.push(shown);
             offer.of_project |= is_project;
@@ -47,7 +47,7 @@ pub(crate) fn hooks(settings: &Settings, projects: &ProjectSettings) -> Option<H
 }
 
 /// The event and the command of each hook in the file that tau supports.
-fn found(path: &Path) -> Vec<(String, String)> {
+fn find_hooks(path: &Path) -> Vec<(String, String)> {
     let Ok(text) = read_text(path, MAX_BYTES) else { return Vec::new() };
     let file =
         HookFile { path: path.to_owned(), text, format: HookFormat::Json, source: ExtensionSource::User };

@@ -8,7 +8,7 @@ use super::project_settings::ProjectSettings;
 use crate::args::CliArgs;
 use tau_agent::engine::host::{RuleEdit, SavedRule};
 use tau_agent::permissions::{
-    LOCAL, Options, Permissions, Protected, Rule, RuleInForce, RuleSource, Verdict,
+    LOCAL, Options, Permissions, ProtectedKind, Rule, RuleInForce, RuleSource, Verdict,
 };
 use tau_agent::settings::claude_permissions::Owner;
 use tau_agent::settings::other_folders::OtherFolders;
@@ -28,7 +28,7 @@ pub(crate) fn read(
 ) -> (Permissions, Vec<UserError>) {
     let (user, mut wrong) = permission_rules::of_file(&paths.config_file());
     let mut rules = user.rules;
-    for project in project.trusted() {
+    for project in project.trusted_projects() {
         for (path, text) in project.settings_files() {
             let (found, errors) = permission_rules::of_text(&path, text, true);
             wrong.extend(errors);
@@ -48,11 +48,11 @@ pub(crate) fn read(
     let options = Options {
         unprotected: user.unprotected,
         own: own.into_iter().flatten().chain(moved).collect(),
-        unconfined: !Support::here().confines_unasked(),
+        unconfined: !Support::here().confines_unasked_commands(),
     };
-    let untrusted = project.untrusted().flat_map(Project::settings_files);
+    let untrusted = project.untrusted_projects().flat_map(Project::settings_files);
     let untrusted = untrusted.flat_map(|(path, text)| permission_rules::of_text(&path, text, true).0.rules);
-    let others = project.untrusted().flat_map(|project| of_project(project).0);
+    let others = project.untrusted_projects().flat_map(|project| of_project(project).0);
     (Permissions::new(rules, options).with_untrusted(untrusted.chain(others).collect()), wrong)
 }
 
@@ -66,8 +66,8 @@ pub(crate) fn of_others(project: &ProjectSettings, has_mode: bool) -> (Vec<RuleI
         Err(error) => unless_absent(&path, error)
             .map(|error| one(claude_permissions::unread(&path, 1, false, &error.to_string()))),
     });
-    let unread = project.trusted().chain(project.changed()).flat_map(unread_of_project);
-    let all = of_user.into_iter().chain(project.trusted().map(of_project)).chain(unread);
+    let unread = project.trusted_projects().chain(project.changed_projects()).flat_map(unread_of_project);
+    let all = of_user.into_iter().chain(project.trusted_projects().map(of_project)).chain(unread);
     let (rules, wrong): (Vec<_>, Vec<_>) = all.unzip();
     (rules.concat(), wrong.concat())
 }
@@ -140,7 +140,7 @@ pub(super) fn save(
         };
         Some((path, true, (*list, rule)))
     });
-    let file = added.as_ref().map(|(path, ..)| files.shown(path, cwd));
+    let file = added.as_ref().map(|(path, ..)| files.display_path(path, cwd));
     let removed = removed.map(|(path, is_project, rule)| (path, is_project, (rule.list, &rule.rule)));
     let remark = match (removed, added) {
         (Some((from, is_project, old)), Some((to, _, new))) if from == to => {
@@ -177,7 +177,7 @@ impl Files<'_> {
         add: Option<(Verdict, &Rule)>,
     ) -> Result<Option<String>, UserError> {
         let write = || {
-            let file = self.paths.shared(path.to_owned());
+            let file = self.paths.shared_file(path.to_owned());
             permission_rules::change(&file, remove, add).map_err(UserError::of)
         };
         let folder = path.parent().filter(|_| is_project);
@@ -211,10 +211,10 @@ impl Files<'_> {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let before = before.map_or_else(|| Project::without_files(root), Ok).map_err(UserError::of)?;
         let text = before.file(name).map(|(_, text)| text.to_owned()).unwrap_or_default();
-        let after = before.with_file(name, permission_rules::changed(path, &text, remove, add)?);
+        let after = before.with_file(name, permission_rules::text_after_change(path, &text, remove, add)?);
         write()?;
         if trusted {
-            after.answer(&self.paths.shared(file.clone()), true).map_err(UserError::of)?;
+            after.answer(&self.paths.shared_file(file.clone()), true).map_err(UserError::of)?;
         }
         let now = project().ok_or("the rule was written, but it cannot be read again")?;
         if trusted && trust(&now)? != Trust::Trusted {
@@ -227,7 +227,7 @@ impl Files<'_> {
     }
 
     /// A file as displayed to a user who works in `cwd`.
-    fn shown(&self, path: &Path, cwd: &Path) -> String {
+    fn display_path(&self, path: &Path, cwd: &Path) -> String {
         match path.strip_prefix(cwd) {
             Ok(inside) => inside.display().to_string(),
             Err(_) => paths::in_short(path),
@@ -236,8 +236,8 @@ impl Files<'_> {
 }
 
 /// The kinds of protected paths that are switched off, as text.
-pub(crate) fn unprotected(permissions: &Permissions) -> String {
+pub(crate) fn unprotected_kinds(permissions: &Permissions) -> String {
     let names: Vec<&str> =
-        permissions.options().unprotected.iter().map(|kind| Protected::name(*kind)).collect();
+        permissions.options().unprotected.iter().map(|kind| ProtectedKind::name(*kind)).collect();
     names.join(", ")
 }

@@ -31,7 +31,7 @@ impl ProjectSettings {
         let projects =
             Project::around(cwd, &paths.config, &|| uses_others_hooks(paths)).into_iter().map(with_trust);
         let mut projects: Vec<_> = projects.collect::<Result<_, UserError>>()?;
-        let unused = projects.iter().flat_map(|(project, _)| project.unused().to_vec()).collect();
+        let unused = projects.iter().flat_map(|(project, _)| project.read_errors().to_vec()).collect();
         projects.retain(|(project, trust)| !project.is_empty() || *trust != Trust::Unknown);
         Ok(ProjectSettings { shown: projects.clone(), projects, unused })
     }
@@ -44,33 +44,36 @@ impl ProjectSettings {
     }
 
     /// The project of a directory as last shown to the user.
-    pub fn shown(&self, root: &Path) -> Option<&Project> {
+    pub fn shown_project(&self, root: &Path) -> Option<&Project> {
         self.shown.iter().map(|(project, _)| project).find(|project| project.root() == root)
     }
 
     /// Files of the directories that cannot be read, trusted or not, with the reasons.
-    pub(crate) fn unused(&self) -> &[UserError] {
+    pub(crate) fn read_errors(&self) -> &[UserError] {
         &self.unused
     }
 
     /// The projects whose settings are used, the nearest last.
-    pub fn trusted(&self) -> impl DoubleEndedIterator<Item = &Project> {
+    pub fn trusted_projects(&self) -> impl DoubleEndedIterator<Item = &Project> {
         self.projects.iter().filter(|(_, trust)| *trust == Trust::Trusted).map(|(project, _)| project)
     }
 
     /// The projects that were trusted before they changed.
-    pub(crate) fn changed(&self) -> impl Iterator<Item = &Project> {
+    pub(crate) fn changed_projects(&self) -> impl Iterator<Item = &Project> {
         self.projects.iter().filter(|(_, trust)| *trust == Trust::Changed).map(|(project, _)| project)
     }
 
     /// The projects whose settings are not used, the nearest last.
-    pub(crate) fn untrusted(&self) -> impl Iterator<Item = &Project> {
+    pub(crate) fn untrusted_projects(&self) -> impl Iterator<Item = &Project> {
         self.projects.iter().filter(|(_, trust)| *trust != Trust::Trusted).map(|(project, _)| project)
     }
 
     /// The prompt texts of the trusted projects, the nearest first.
     pub(crate) fn prompt_files(&self) -> Vec<(PathBuf, String)> {
-        self.trusted().rev().filter_map(|project| project.file(PROMPT_FILE).map(owned)).collect()
+        self.trusted_projects()
+            .rev()
+            .filter_map(|project| project.file(PROMPT_FILE).map(to_owned_file))
+            .collect()
     }
 
     /// The directories as displayed to a user who works in `cwd`, the nearest last. Fails when earlier
@@ -119,6 +122,6 @@ fn of_origin(project: &Project, paths: &Paths) -> Result<Trust, UserError> {
     }
 }
 
-fn owned((path, text): (PathBuf, &str)) -> (PathBuf, String) {
+fn to_owned_file((path, text): (PathBuf, &str)) -> (PathBuf, String) {
     (path, text.to_owned())
 }

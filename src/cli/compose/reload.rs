@@ -13,14 +13,14 @@ use tau_agent::permissions::Permissions;
 use tau_agent::settings::table::{SettingRow, TABLE, row};
 use tau_agent::settings::{Settings, guards};
 use tau_app::background::AUTO;
-use tau_app::request::{Applied, NO_TICKET};
+use tau_app::request::{NO_TICKET, SettingsUpdate};
 use tau_protocol::command::{AgentCommand, SettingsCommand, TaskCommand, Tuning};
 use tau_protocol::query::Query;
 use tau_view::theme::Theme;
 
 /// The setup with the current trust, and the changes for the agent with this prompt. Fails when the settings
 /// cannot be read, or a tool in them does not exist.
-pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
+pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, SettingsUpdate), Refusal> {
     let new = reread(old)?;
     let mut changes = Changes::default();
     all_but_prompt(old, &new, &mut changes);
@@ -30,7 +30,10 @@ pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refu
 }
 
 /// Like [`reload`], at the user's request: reports every change, and every fault in the files.
-pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
+pub(crate) fn reload_everything(
+    old: &Setup,
+    agent: &AgentPrompt,
+) -> Result<(Setup, SettingsUpdate), Refusal> {
     let new = match (reread(old), Catalogue::load(&old.paths, &old.settings, None)) {
         // Without the models of the user the one in use would be replaced.
         (Ok(new), Err(error)) if new.settings_fault.is_none() => return Err(Refusal::config(error)),
@@ -50,7 +53,7 @@ pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Set
     prompt(old, &new, agent, &mut changes)?;
     let waits = |row: &&SettingRow| !row.columns.live && !row.means_same(&new.started, &new.settings);
     changes.later.extend(TABLE.iter().filter(waits).map(|row| row.key.to_owned()));
-    changes.applied.text = changes.changed().join("; ");
+    changes.applied.text = changes.summary_parts().join("; ");
     changes.applied.warnings.extend(new.notices.iter().cloned());
     Ok((new, changes.applied))
 }
@@ -88,7 +91,7 @@ pub fn in_directory(
     old: &Setup,
     agent: &AgentPrompt,
     dir: &Path,
-) -> Result<Option<(Setup, Applied)>, Refusal> {
+) -> Result<Option<(Setup, SettingsUpdate)>, Refusal> {
     if old.project_dir == dir || !dir.is_dir() {
         return Ok(None);
     }
@@ -109,7 +112,7 @@ pub fn in_directory(
 /// The changes, with their words.
 #[derive(Default)]
 struct Changes {
-    applied: Applied,
+    applied: SettingsUpdate,
     now: Vec<String>,
     later: Vec<String>,
     /// The system prompt is mentioned regardless of the cause of its change.
@@ -122,7 +125,7 @@ impl Changes {
         self.now.push(words.into());
     }
 
-    fn changed(&self) -> Vec<String> {
+    fn summary_parts(&self) -> Vec<String> {
         let mut parts = Vec::new();
         if !self.now.is_empty() {
             parts.push(format!("now in effect: {}", self.now.join(", ")));
@@ -137,7 +140,7 @@ impl Changes {
     }
 
     fn words(&self, new: &Setup, old: &Setup) -> String {
-        let mut parts = self.changed();
+        let mut parts = self.summary_parts();
         parts.extend(new.notices.iter().filter(|notice| !old.notices.contains(notice)).cloned());
         parts.join("; ")
     }
@@ -324,14 +327,14 @@ fn prompt(old: &Setup, new: &Setup, agent: &AgentPrompt, changes: &mut Changes) 
     }
     let files = new.project.prompt_files();
     // The prompt loads the extensions, so commands may have been added or removed.
-    let loaded = new.extensions.loaded();
+    let loaded = new.extensions.current();
     let replaced = agent.replace(new)?;
-    if new.extensions.loaded().commands() != loaded.commands() {
+    if new.extensions.current().commands() != loaded.commands() {
         let query = TaskCommand::Query { ticket: NO_TICKET, query: Query::Commands };
         changes.applied.commands.push(query.into());
         changes.now.push("skills and prompt templates".to_owned());
     }
-    if new.extensions.loaded().tools != loaded.tools {
+    if new.extensions.current().tools != loaded.tools {
         changes.now.push("custom tools".to_owned());
     }
     if let Some(text) = replaced {

@@ -33,7 +33,7 @@ pub(crate) fn policy(settings: &Settings, paths: &Paths, cwd: &Path) -> SandboxP
 
 /// Applies the mode chosen at the first start, unless a permission mode is set. A choice of `auto` in a
 /// sandbox is ignored where the sandbox is not available.
-pub(crate) fn apply_chosen(settings: &mut Settings, paths: &Paths, cwd: &Path) {
+pub(crate) fn apply_chosen_mode(settings: &mut Settings, paths: &Paths, cwd: &Path) {
     let chosen = chosen_mode::read(paths).filter(|_| settings.permission_mode.is_none());
     let Some(chosen) = chosen.filter(|it| it.sandbox.is_none() || is_offered(settings, paths, cwd)) else {
         return;
@@ -47,7 +47,7 @@ pub(crate) fn is_offered(settings: &Settings, paths: &Paths, cwd: &Path) -> bool
     let mut confined = settings.clone();
     confined.sandbox.level = settings.sandbox.level.or(ChosenMode::SANDBOXED.sandbox);
     let policy = policy(&confined, paths, cwd);
-    let is_enforced = Support::here().enforced(&policy).level == policy.level;
+    let is_enforced = Support::here().enforcement(&policy).level == policy.level;
     !policy.is_off() && is_enforced && !policy.leaves_out_workspace()
 }
 
@@ -65,20 +65,20 @@ pub(crate) fn sandboxing(settings: &Settings, paths: &Paths, cwd: &Path) -> Sand
 pub(super) fn save_writable(paths: &Paths, path: &Path) -> Result<(), UserError> {
     let text = path.to_str().filter(|text| !text.contains(','));
     let text = text.ok_or("a path with a comma cannot be saved; add it to config.toml by hand")?;
-    write::append(&paths.shared(paths.config_file()), ("sandbox", "writable"), text)
+    write::append(&paths.shared_file(paths.config_file()), ("sandbox", "writable"), text)
         .map_err(|error| error.to_string().into())
 }
 
 /// Notices for the user about the sandbox.
 pub(crate) fn notices(settings: &Settings, paths: &Paths, cwd: &Path) -> impl Iterator<Item = String> {
     let policy = policy(settings, paths, cwd);
-    let all = [Support::here().shortfall(&policy), left_out(&policy)];
+    let all = [Support::here().shortfall(&policy), readonly_workspace_reason(&policy)];
     all.into_iter().flatten().map(|text| format!("sandbox: {text}"))
 }
 
 /// The reason why the workspace cannot be changed although the level says so, and a remedy.
-pub(crate) fn left_out(policy: &SandboxPolicy) -> Option<String> {
-    let is_enforced = Support::here().enforced(policy).level == policy.level;
+pub(crate) fn readonly_workspace_reason(policy: &SandboxPolicy) -> Option<String> {
+    let is_enforced = Support::here().enforcement(policy).level == policy.level;
     (is_enforced && policy.leaves_out_workspace()).then(|| {
         format!(
             "{} is your home directory, or leads to it, so it cannot be changed; start tau in a project's folder, \
@@ -91,5 +91,5 @@ pub(crate) fn left_out(policy: &SandboxPolicy) -> Option<String> {
 /// The sandbox in force, in words; `None` where none is wanted.
 pub(crate) fn in_force(settings: &Settings, paths: &Paths, cwd: &Path) -> Option<String> {
     let policy = policy(settings, paths, cwd);
-    (!policy.is_off()).then(|| Support::here().enforced(&policy).to_string())
+    (!policy.is_off()).then(|| Support::here().enforcement(&policy).to_string())
 }

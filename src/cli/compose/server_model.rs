@@ -40,14 +40,14 @@ impl ServerModel {
 impl Setup {
     /// Whether a server must be asked for its models: an address was given, and no model.
     pub(crate) fn needs_server_model(&self) -> bool {
-        !self.has_session_model && self.catalogue.unnamed().is_some()
+        !self.has_session_model && self.catalogue.unnamed_endpoint().is_some()
     }
 
     /// Adds the first model of the server whose address was given without a model; takes at most two seconds.
     /// A server that has no list, or does not answer, gets the name `default`, which servers of one model
     /// ignore. Fails when the server lists no model, or rejects the key.
     pub(crate) async fn with_server_model(mut self) -> Result<Self, Refusal> {
-        let Some(endpoint) = self.catalogue.unnamed().filter(|_| !self.has_session_model) else {
+        let Some(endpoint) = self.catalogue.unnamed_endpoint().filter(|_| !self.has_session_model) else {
             return Ok(self);
         };
         let direct = environment::direct(&self.settings, Connections::WithAgent);
@@ -55,7 +55,7 @@ impl Setup {
         let address = &endpoint.base_url;
         let trouble = match tokio::time::timeout(LISTING, asking).await {
             Ok(Ok(models)) => match models.first() {
-                Some(first) => return self.named(&format!("{}/{}", endpoint.provider, first.id)),
+                Some(first) => return self.with_reference(&format!("{}/{}", endpoint.provider, first.id)),
                 None => {
                     let text = format!("{address} lists no models: load one there, or name one with --model");
                     return Err(Refusal::config(text));
@@ -77,14 +77,14 @@ impl Setup {
         let Some(known) = old.server_model.clone().filter(|known| known.is_of(&self.settings)) else {
             return Ok(self);
         };
-        if self.catalogue.unnamed().is_some() {
-            return self.named(&known.reference);
+        if self.catalogue.unnamed_endpoint().is_some() {
+            return self.with_reference(&known.reference);
         }
         self.server_model = Some(known);
         Ok(self)
     }
 
-    fn named(self, reference: &str) -> Result<Self, Refusal> {
+    fn with_reference(self, reference: &str) -> Result<Self, Refusal> {
         let server_model = ServerModel::new(reference, &self.settings);
         let settings = Settings { model: Some(reference.to_owned()), ..self.settings };
         // Files were read before, so their faults have been reported.

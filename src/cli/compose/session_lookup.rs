@@ -103,7 +103,7 @@ const MAX_TITLE: usize = 60;
 /// The file of the session of tau named by `wanted`: a path, an id, its beginning or its last digits. Fails
 /// when there is no such session, or more than one.
 pub(crate) fn file_of(root: &Path, wanted: &str) -> Result<PathBuf, Refusal> {
-    let refused = match found(root, &ForeignPlaces::default(), wanted) {
+    let refused = match find_among(root, &ForeignPlaces::default(), wanted) {
         Ok((path, _)) => return Ok(path),
         Err(refused) if wanted.is_empty() => return Err(refused),
         Err(refused) => refused,
@@ -120,10 +120,14 @@ pub(crate) fn file_of(root: &Path, wanted: &str) -> Result<PathBuf, Refusal> {
 /// Like [`file_of`], for sessions of all agents; and the program that wrote it. Fails when there is no such
 /// session, or more than one.
 pub(crate) fn find(root: &Path, wanted: &str) -> Result<(PathBuf, SessionOrigin), Refusal> {
-    found(root, &places(root), wanted)
+    find_among(root, &places(root), wanted)
 }
 
-fn found(root: &Path, places: &ForeignPlaces, wanted: &str) -> Result<(PathBuf, SessionOrigin), Refusal> {
+fn find_among(
+    root: &Path,
+    places: &ForeignPlaces,
+    wanted: &str,
+) -> Result<(PathBuf, SessionOrigin), Refusal> {
     // The only session has not been named by nothing, as by an unset variable of a script.
     if wanted.is_empty() {
         return Err(Refusal::config("the ID of the session is empty; `tau sessions --all` lists them"));

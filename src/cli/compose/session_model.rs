@@ -40,7 +40,7 @@ impl Setup {
     }
 
     /// Makes the next session that this agent opens keep the choices from flags.
-    pub(crate) fn keep_flagged(&self, behavior: &mut Behavior) {
+    pub(crate) fn keep_flag_choices(&self, behavior: &mut Behavior) {
         behavior.keep_model = self.flags_keep_model();
         behavior.keep_thinking = self.level.flagged.is_some();
     }

@@ -30,7 +30,7 @@ use tau_tools::user_error::UserError;
 const NEW_LOCK: &str = ".new-session.lock";
 
 /// The request in the arguments.
-enum Wanted {
+enum SessionRequest {
     /// A new session, with this id if given.
     New(Option<String>),
     /// This file.
@@ -44,10 +44,10 @@ enum Wanted {
 /// The session requested by the arguments, an earlier one or a new one, for a front end without a user to
 /// ask. Fails when there is no such session, when it cannot be opened, or its directory is gone.
 pub fn open(setup: &Setup) -> Result<Session, Refusal> {
-    let session = match wanted(setup)? {
-        Wanted::Open(path) => open_file(&path)?,
+    let session = match session_request(setup)? {
+        SessionRequest::Open(path) => open_file(&path)?,
         other => {
-            if let Some(path) = earlier(setup).filter(|_| matches!(other, Wanted::New(_))) {
+            if let Some(path) = earlier(setup).filter(|_| matches!(other, SessionRequest::New(_))) {
                 let was = list::directory(&path).unwrap_or_default();
                 let id = list::row_of(&path).map(|row| row.id).unwrap_or_default();
                 warn(&format!(
@@ -58,14 +58,14 @@ pub fn open(setup: &Setup) -> Result<Session, Refusal> {
             begin(setup, other)?
         }
     };
-    named(setup, session)
+    apply_name(setup, session)
 }
 
 /// The session to offer when continuing and this directory has none: the latest of the path that the
 /// directory may have had before.
 fn earlier(setup: &Setup) -> Option<PathBuf> {
     let root = setup.settings.session_root(&setup.paths);
-    setup.args.continue_last.then(|| list::moved(&root, &setup.cwd)).flatten()
+    setup.args.continue_last.then(|| list::find_moved_session(&root, &setup.cwd)).flatten()
 }
 
 fn is_screen(setup: &Setup) -> bool {
@@ -81,27 +81,27 @@ fn is_printed(setup: &Setup) -> bool {
 /// Like [`open`], for the screen: where the session cannot be opened, a new one, and the file to offer. Fails
 /// when there is no such session.
 pub(crate) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<(PathBuf, SessionOrigin)>), Refusal> {
-    let path = match wanted(setup)? {
-        Wanted::Open(path) => path,
-        Wanted::Continue(path, source) => {
+    let path = match session_request(setup)? {
+        SessionRequest::Open(path) => path,
+        SessionRequest::Continue(path, source) => {
             let session = begin_from(setup, &path, source)?;
             return Ok(match session.info().cwd.is_dir() {
-                true => (named(setup, session)?, None),
+                true => (apply_name(setup, session)?, None),
                 false => {
                     (Session::begin(setup.session_dir().as_deref(), &setup.cwd, None), Some((path, source)))
                 }
             });
         }
         other => {
-            let earlier = earlier(setup).filter(|_| matches!(other, Wanted::New(_)));
+            let earlier = earlier(setup).filter(|_| matches!(other, SessionRequest::New(_)));
             let earlier = earlier.map(|path| (path, SessionOrigin::Tau));
-            return Ok((named(setup, begin(setup, other)?)?, earlier));
+            return Ok((apply_name(setup, begin(setup, other)?)?, earlier));
         }
     };
     match Session::open_tail(&path, Access::Write, TAIL) {
         Ok(mut session) if session.info().cwd.is_dir() => {
             session.continue_on_screen().map_err(Refusal::config)?;
-            Ok((named(setup, session)?, None))
+            Ok((apply_name(setup, session)?, None))
         }
         Ok(_) | Err(SessionError::Locked { .. }) => {
             let offer = Some((path, SessionOrigin::Tau));
@@ -117,43 +117,43 @@ pub(crate) fn live(setup: &Setup) -> Option<FoundRecord> {
     if args.session.is_none() && args.session_id.is_none() && !args.continue_last {
         return None;
     }
-    record::of(&setup.paths, &wanted_id(setup)?).filter(|found| found.is_live)
+    record::of(&setup.paths, &requested_id(setup)?).filter(|found| found.is_live)
 }
 
 /// The id of the requested session, if there is one of tau's.
-pub(crate) fn wanted_id(setup: &Setup) -> Option<String> {
-    list::row_of(&wanted_file(setup)?).map(|row| row.id)
+pub(crate) fn requested_id(setup: &Setup) -> Option<String> {
+    list::row_of(&requested_file(setup)?).map(|row| row.id)
 }
 
 /// Whether another process has the requested session open.
 pub(crate) fn is_in_use(setup: &Setup) -> bool {
-    let owner = wanted_file(setup).and_then(|path| lock::noted(&path));
+    let owner = requested_file(setup).and_then(|path| lock::read_owner(&path));
     owner.is_some_and(|owner| owner.life() != Life::Ended)
 }
 
 /// The file of the requested session, if it is one of tau's.
-fn wanted_file(setup: &Setup) -> Option<PathBuf> {
-    match wanted(setup).ok()? {
-        Wanted::Open(path) => Some(path),
-        Wanted::New(_) | Wanted::Copy(..) | Wanted::Continue(..) => None,
+fn requested_file(setup: &Setup) -> Option<PathBuf> {
+    match session_request(setup).ok()? {
+        SessionRequest::Open(path) => Some(path),
+        SessionRequest::New(_) | SessionRequest::Copy(..) | SessionRequest::Continue(..) => None,
     }
 }
 
-fn wanted(setup: &Setup) -> Result<Wanted, Refusal> {
+fn session_request(setup: &Setup) -> Result<SessionRequest, Refusal> {
     let root = setup.settings.session_root(&setup.paths);
     let args = &setup.args;
     Ok(match (&args.session, &args.fork, &args.session_id) {
         (Some(wanted), ..) => match find(&root, wanted)? {
-            (path, SessionOrigin::Tau) => Wanted::Open(path),
-            (path, source) => Wanted::Continue(path, source),
+            (path, SessionOrigin::Tau) => SessionRequest::Open(path),
+            (path, source) => SessionRequest::Continue(path, source),
         },
         (_, Some(wanted), _) => {
             let (path, source) = find(&root, wanted)?;
-            Wanted::Copy(path, source)
+            SessionRequest::Copy(path, source)
         }
         (_, _, Some(id)) if !args.no_session => match list::of_id(&root, id) {
-            Some(path) => Wanted::Open(path),
-            None => Wanted::New(Some(id.clone())),
+            Some(path) => SessionRequest::Open(path),
+            None => SessionRequest::New(Some(id.clone())),
         },
         (_, _, id) => {
             // A run of print mode is continued only if there is nothing else, on the screen not even to offer.
@@ -161,26 +161,28 @@ fn wanted(setup: &Setup) -> Result<Wanted, Refusal> {
             let can_offer = || is_screen(setup) && earlier(setup).is_some();
             let newest = || newest(is_printed(setup)).or_else(|| newest(!can_offer()));
             match args.continue_last.then(newest).flatten() {
-                Some(path) => Wanted::Open(path),
-                None => Wanted::New(id.clone()),
+                Some(path) => SessionRequest::Open(path),
+                None => SessionRequest::New(id.clone()),
             }
         }
     })
 }
 
-fn begin(setup: &Setup, wanted: Wanted) -> Result<Session, Refusal> {
+fn begin(setup: &Setup, wanted: SessionRequest) -> Result<Session, Refusal> {
     let dir = setup.session_dir();
     match wanted {
-        Wanted::New(Some(id)) if dir.is_some() => begin_as(setup, id),
-        Wanted::New(id) if is_printed(setup) => Ok(Session::begin_printed(dir.as_deref(), &setup.cwd, id)),
-        Wanted::New(id) => Ok(Session::begin(dir.as_deref(), &setup.cwd, id)),
-        Wanted::Open(path) => open_file(&path),
-        Wanted::Copy(path, source) => {
+        SessionRequest::New(Some(id)) if dir.is_some() => begin_as(setup, id),
+        SessionRequest::New(id) if is_printed(setup) => {
+            Ok(Session::begin_for_printing(dir.as_deref(), &setup.cwd, id))
+        }
+        SessionRequest::New(id) => Ok(Session::begin(dir.as_deref(), &setup.cwd, id)),
+        SessionRequest::Open(path) => open_file(&path),
+        SessionRequest::Copy(path, source) => {
             Session::begin_from(&path, source, dir.as_deref(), Some(&setup.cwd)).map_err(Refusal::config)
         }
-        Wanted::Continue(path, source) => {
+        SessionRequest::Continue(path, source) => {
             let session = begin_from(setup, &path, source)?;
-            if session.info().cwd.is_dir() { Ok(session) } else { Err(gone(&session, &path)) }
+            if session.info().cwd.is_dir() { Ok(session) } else { Err(missing_directory(&session, &path)) }
         }
     }
 }
@@ -208,7 +210,7 @@ fn begin_as(setup: &Setup, id: String) -> Result<Session, Refusal> {
     if let Some(path) = list::of_id(&root, &id) {
         return open_file(&path);
     }
-    let begin = if is_printed(setup) { Session::begin_printed } else { Session::begin };
+    let begin = if is_printed(setup) { Session::begin_for_printing } else { Session::begin };
     let mut session = begin(setup.session_dir().as_deref(), &setup.cwd, Some(id));
     session.make_file().map_err(Refusal::config)?;
     Ok(session)
@@ -229,10 +231,10 @@ fn open_file(path: &Path) -> Result<Session, Refusal> {
         }
         _ => Refusal::config(error),
     })?;
-    if session.info().cwd.is_dir() { Ok(session) } else { Err(gone(&session, path)) }
+    if session.info().cwd.is_dir() { Ok(session) } else { Err(missing_directory(&session, path)) }
 }
 
-fn gone(session: &Session, path: &Path) -> Refusal {
+fn missing_directory(session: &Session, path: &Path) -> Refusal {
     Refusal::config(format!(
         "cannot continue this session: its directory {} is gone; --fork {} continues here, in a copy",
         session.info().cwd.display(),
@@ -240,7 +242,7 @@ fn gone(session: &Session, path: &Path) -> Refusal {
     ))
 }
 
-fn named(setup: &Setup, mut session: Session) -> Result<Session, Refusal> {
+fn apply_name(setup: &Setup, mut session: Session) -> Result<Session, Refusal> {
     if let Some(name) = &setup.args.name {
         session.set_name(name).map_err(Refusal::config)?;
     }

@@ -8,19 +8,19 @@ use tau_agent::settings::table::{self, SettingRow};
 use tau_agent::settings::value::ValueKind;
 use tau_agent::settings::{Settings, write};
 use tau_app::request::{SettingOrigin, SettingShown};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 
 /// All settings.
 pub(crate) fn rows(setup: &Setup) -> Vec<SettingShown> {
-    table::TABLE.iter().filter(|row| row.columns.in_files).map(|row| shown(setup, row)).collect()
+    table::TABLE.iter().filter(|row| row.columns.in_files).map(|row| describe_setting(setup, row)).collect()
 }
 
 pub(crate) fn one(setup: &Setup, key: &str) -> Option<SettingShown> {
-    table::row(key).filter(|row| row.columns.in_files).map(|row| shown(setup, row))
+    table::row(key).filter(|row| row.columns.in_files).map(|row| describe_setting(setup, row))
 }
 
-fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
+fn describe_setting(setup: &Setup, row: &SettingRow) -> SettingShown {
     let flags = &setup.args.settings.0;
     let default = row.default();
     let flag = row.columns.flag.filter(|_| row.text(flags).is_some());
@@ -43,7 +43,7 @@ fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
         None => origin,
     };
     let rules = || permission_rules::read(&setup.paths, &setup.project, None).0.rules().len() as u64;
-    let set = set.map(|set| if row.key == "permissions" { counted(rules(), "rule") } else { set });
+    let set = set.map(|set| if row.key == "permissions" { pluralize(rules(), "rule") } else { set });
     let live = if row.columns.live { "" } else { " · from the next start on" };
     let default_text = if default.is_empty() { String::new() } else { format!(" · default: {default}") };
     SettingShown {
@@ -81,6 +81,6 @@ pub(crate) fn change(setup: &Setup, key: &str, value: Option<&str>) -> Result<()
     if let Some(value) = value {
         row.set(&mut Settings::default(), OsStr::new(value)).map_err(|error| format!("{key}: {error}"))?;
     }
-    let file = setup.paths.shared(setup.paths.config_file());
+    let file = setup.paths.shared_file(setup.paths.config_file());
     write::set(&file, row, value).map_err(|error| error.to_string().into())
 }

@@ -25,7 +25,7 @@ pub(super) fn options(settings: &Settings) -> WebOptions {
 
 /// The built-in tools among these names. Tools for the web are allowed if they are on. The error is a
 /// sentence, if a name is unknown, or belongs to a tool that is off.
-pub(super) fn built_in(names: &[String], settings: &Settings) -> Result<Toolbox, UserError> {
+pub(super) fn built_in_tools(names: &[String], settings: &Settings) -> Result<Toolbox, UserError> {
     let options = options(settings);
     let (web, own): (Vec<String>, Vec<String>) =
         names.iter().cloned().partition(|name| NAMES.contains(&name.as_str()));
@@ -35,6 +35,6 @@ pub(super) fn built_in(names: &[String], settings: &Settings) -> Result<Toolbox,
         Some(off) => {
             Err(format!("{off} is off; name a service in config.toml, as in {off} = \"brave\"").into())
         }
-        None => Toolbox::named(&own),
+        None => Toolbox::from_names(&own),
     }
 }

@@ -40,7 +40,7 @@ impl AnswerText {
 /// is a sentence that names the file.
 pub async fn write(path: PathBuf, text: String) -> Result<(), UserError> {
     let written = tokio::task::spawn_blocking(move || {
-        std::fs::write(&path, line_ended(&text)).map_err(|error| cannot_write(&path, &error))
+        std::fs::write(&path, ensure_trailing_newline(&text)).map_err(|error| cannot_write(&path, &error))
     });
     written.await.map_err(UserError::of)?
 }
@@ -66,6 +66,6 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> UserError {
 }
 
 /// `text` with a line break at its end.
-pub(crate) fn line_ended(text: &str) -> String {
+pub(crate) fn ensure_trailing_newline(text: &str) -> String {
     if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }

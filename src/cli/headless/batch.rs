@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::process::exit::{Exit, warn};
-use crate::process::signals::Caught;
+use crate::process::signals::CaughtSignal;
 use crate::process::stopped_jobs::StoppedJobs;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
@@ -42,7 +42,7 @@ pub(crate) struct StopWatch<S> {
     timed_out: bool,
 }
 
-impl<S: AsyncFnMut() -> Caught> StopWatch<S> {
+impl<S: AsyncFnMut() -> CaughtSignal> StopWatch<S> {
     /// Watches until the timeout, or until `signals` gives a signal.
     pub(crate) fn new(timeout: Option<Duration>, signals: S) -> Self {
         let deadline = timeout.map(|timeout| Instant::now() + timeout.min(MAX_WAIT));
@@ -104,7 +104,7 @@ pub(crate) struct BatchDriver<S> {
     pub jobs: StoppedJobs,
 }
 
-impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
+impl<S: AsyncFnMut() -> CaughtSignal> BatchDriver<S> {
     /// Drives `agent` until the timeout, or until `signals` gives a signal.
     pub fn new(agent: AgentHandle, timeout: Option<Duration>, signals: S) -> Self {
         BatchDriver { agent, stops: StopWatch::new(timeout, signals), jobs: StoppedJobs::default() }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::prompts;
 use crate::process::exit::Refusal;
 use crate::process::plain;
-use tau_tools::budget::shortened;
+use tau_tools::budget::shorten;
 use tau_tools::user_error::UserError;
 
 /// Maximum number of listed violations.
@@ -83,7 +83,7 @@ impl OutputSchema {
     /// Extracts the JSON from an answer: all of it, or the content of its one fenced block. The error is the
     /// faults of the answer.
     pub fn check(&self, answer: &str) -> Result<Output, Violations> {
-        let text = unfenced(answer.trim()).trim();
+        let text = strip_fence(answer.trim()).trim();
         let value: Value = serde_json::from_str(text)
             .map_err(|error| Violations { lines: vec![format!("it is not JSON: {error}")], count: 1 })?;
         let (lines, count) = {
@@ -132,11 +132,11 @@ impl Violations {
 fn line(error: &ValidationError<'_>) -> String {
     let path = error.instance_path().as_str();
     let place = if path.is_empty() { String::new() } else { format!("{path}: ") };
-    shortened(&plain::line(&format!("{place}{}", error.masked_with("the value"))), LINE)
+    shorten(&plain::line(&format!("{place}{}", error.masked_with("the value"))), LINE)
 }
 
 /// The content of a fenced block, if the text is one from its first to its last line.
-fn unfenced(text: &str) -> &str {
+fn strip_fence(text: &str) -> &str {
     let Some((first, rest)) = text.split_once('\n') else { return text };
     let info = first.trim_start_matches('`');
     let fence = first.len() - info.len();

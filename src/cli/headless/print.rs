@@ -20,7 +20,7 @@ use crate::compose::environment::{Connections, OnBadConfig};
 use crate::compose::profile::FrontEndProfile;
 use crate::process::exit::{Exit, without_numbers};
 use crate::process::plain;
-use crate::process::signals::Caught;
+use crate::process::signals::CaughtSignal;
 use crate::process::stderr::Stderr;
 use tau_agent::engine::base::retry::span;
 use tau_agent::engine::behavior::OnAsk;
@@ -100,7 +100,7 @@ pub async fn run(
     agent: AgentHandle,
     options: PrintOptions,
     streams: PrintStreams,
-    signals: impl AsyncFnMut() -> Caught,
+    signals: impl AsyncFnMut() -> CaughtSignal,
 ) -> Exit {
     let mut session = PrintRun {
         driver: BatchDriver::new(agent, options.timeout, signals),
@@ -138,7 +138,7 @@ struct Waiting {
 
 impl Waiting {
     /// The wait that begins now, or continues an earlier one that a further refusal has made longer.
-    fn begun(earlier: Option<Self>, now: Instant, delay: Duration, reason: String) -> Self {
+    fn begin_or_extend(earlier: Option<Self>, now: Instant, delay: Duration, reason: String) -> Self {
         let until = now.checked_add(delay).unwrap_or(now);
         let first = if delay >= LONG_WAIT { now } else { now + LONG_WAIT };
         match earlier {
@@ -156,7 +156,7 @@ impl Waiting {
     }
 
     /// Counts a report; returns the reason, the first time.
-    fn told(&mut self, now: Instant) -> Option<String> {
+    fn record_report(&mut self, now: Instant) -> Option<String> {
         self.due = now + REPORTS;
         self.reason.take()
     }
@@ -169,7 +169,7 @@ pub(crate) const CUT_OFF: &str = "the answer is incomplete: the model reached it
 pub(crate) const NO_TEXT: &str = "the model ended without an answer";
 
 /// The text of a final answer.
-enum Answered {
+enum FinalAnswer {
     Fully(String),
     /// The model reached its output limit.
     CutOff(String),
@@ -197,7 +197,7 @@ struct PrintRun<S> {
     is_stopped_by_hook: bool,
 }
 
-impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
+impl<S: AsyncFnMut() -> CaughtSignal> PrintRun<S> {
     async fn work(&mut self, options: &PrintOptions) -> Exit {
         let prompts = options.prompts.iter().cloned().map(AgentCommand::from);
         let continued = options.continues.then_some(RunCommand::Continue.into());
@@ -228,14 +228,14 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                     self.say(&error);
                     return Exit::Model;
                 }
-                None => return self.stopped(),
+                None => return self.exit_after_stop(),
             }
         }
         if self.refused { Exit::Refused } else { Exit::Ok }
     }
 
     /// The program's end after it was stopped.
-    fn stopped(&self) -> Exit {
+    fn exit_after_stop(&self) -> Exit {
         self.driver.stops.stopping().unwrap_or(Exit::Aborted)
     }
 
@@ -243,13 +243,13 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     async fn prompt(&mut self, prompt: AgentCommand, schema: Option<&OutputSchema>) -> Result<String, Exit> {
         let printed = match (self.ask(prompt).await?, schema) {
             // The command succeeded before the model was asked.
-            (Answered::Nothing, _) => return self.driver.stops.stopping().map_or(Ok(String::new()), Err),
-            (Answered::Fully(text), None) if text.trim().is_empty() => {
+            (FinalAnswer::Nothing, _) => return self.driver.stops.stopping().map_or(Ok(String::new()), Err),
+            (FinalAnswer::Fully(text), None) if text.trim().is_empty() => {
                 Err((Exit::Model, String::new(), NO_TEXT.to_owned()))
             }
-            (Answered::Fully(text), None) => Ok(text),
-            (Answered::Fully(text), Some(schema)) => self.repaired(text, schema).await,
-            (Answered::CutOff(text), _) => Err((Exit::Limit, text, CUT_OFF.to_owned())),
+            (FinalAnswer::Fully(text), None) => Ok(text),
+            (FinalAnswer::Fully(text), Some(schema)) => self.validate_or_repair(text, schema).await,
+            (FinalAnswer::CutOff(text), _) => Err((Exit::Limit, text, CUT_OFF.to_owned())),
         };
         match printed {
             Ok(text) => {
@@ -269,7 +269,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
 
     /// The JSON of an answer, which may take one more prompt; else the program's end, the text to print, and
     /// its faults.
-    async fn repaired(
+    async fn validate_or_repair(
         &mut self,
         text: String,
         schema: &OutputSchema,
@@ -281,18 +281,18 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         self.say(&format!("asking for a valid answer once more: {}", violations.summary()));
         let prompt = CliPrompt { text: violations.repair_prompt(), images: Vec::new() };
         match self.ask(prompt.into()).await {
-            Ok(Answered::Fully(second)) => match schema.check(&second) {
+            Ok(FinalAnswer::Fully(second)) => match schema.check(&second) {
                 Ok(output) => Ok(output.text),
                 Err(violations) => Err((Exit::Invalid, second, violations.failure())),
             },
-            Ok(Answered::CutOff(second)) => Err((Exit::Limit, second, CUT_OFF.to_owned())),
-            Ok(Answered::Nothing) => Err((Exit::Invalid, text, violations.failure())),
+            Ok(FinalAnswer::CutOff(second)) => Err((Exit::Limit, second, CUT_OFF.to_owned())),
+            Ok(FinalAnswer::Nothing) => Err((Exit::Invalid, text, violations.failure())),
             Err(exit) => Err((exit, text, violations.failure())),
         }
     }
 
     /// Sends a prompt and follows it to its end; returns the text of its final answer.
-    async fn ask(&mut self, prompt: AgentCommand) -> Result<Answered, Exit> {
+    async fn ask(&mut self, prompt: AgentCommand) -> Result<FinalAnswer, Exit> {
         (self.ended, self.outcome, self.failed) = (None, None, false);
         self.answer = AnswerText::default();
         self.driver.agent.commands.send(prompt).await.map_err(|_| Exit::Crash)?;
@@ -350,7 +350,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                     return Err(Exit::Crash);
                 }
                 BatchEvent::Stop(Stop::Begin) => self.driver.abort(),
-                BatchEvent::Stop(Stop::Now) => return Err(self.stopped()),
+                BatchEvent::Stop(Stop::Now) => return Err(self.exit_after_stop()),
             }
         }
     }
@@ -398,7 +398,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     /// Begins a wait, or continues one.
     fn await_provider(&mut self, delay: Duration, reason: String) {
         let now = Instant::now();
-        let waiting = Waiting::begun(self.waiting.take(), now, delay, reason);
+        let waiting = Waiting::begin_or_extend(self.waiting.take(), now, delay, reason);
         let is_due = waiting.due <= now;
         self.waiting = Some(waiting);
         if is_due {
@@ -410,7 +410,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     fn tell_wait(&mut self) {
         let now = Instant::now();
         let Some(waiting) = &mut self.waiting else { return };
-        let (left, reason) = (waiting.until.saturating_duration_since(now), waiting.told(now));
+        let (left, reason) = (waiting.until.saturating_duration_since(now), waiting.record_report(now));
         if let Some(reason) = reason {
             self.say(&reason);
         }
@@ -450,10 +450,10 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     }
 
     /// Interprets the final answer.
-    fn judge(&mut self) -> Result<Answered, Exit> {
+    fn judge(&mut self) -> Result<FinalAnswer, Exit> {
         let Some((stop_reason, error)) = self.outcome.take() else {
             if self.reached {
-                return Ok(Answered::Nothing);
+                return Ok(FinalAnswer::Nothing);
             }
             if !self.failed {
                 self.say("the model gave no answer");
@@ -462,8 +462,8 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         };
         let text = || self.answer.text().unwrap_or_default().to_owned();
         match Exit::from(stop_reason) {
-            Exit::Ok => Ok(Answered::Fully(text())),
-            Exit::Limit => Ok(Answered::CutOff(text())),
+            Exit::Ok => Ok(FinalAnswer::Fully(text())),
+            Exit::Limit => Ok(FinalAnswer::CutOff(text())),
             exit => {
                 if stop_reason == StopReason::Error {
                     self.say(error.as_deref().unwrap_or("the model failed"));
@@ -482,7 +482,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         let shown = if self.streams.out_is_terminal { plain::text(text) } else { text.to_owned() };
         let out = &mut self.streams.out;
         let write = async {
-            out.write_all(answer::line_ended(&shown).as_bytes()).await?;
+            out.write_all(answer::ensure_trailing_newline(&shown).as_bytes()).await?;
             out.flush().await
         };
         match self.driver.within(write).await {
@@ -492,7 +492,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                 self.say(&format!("cannot write the answer to standard output: {error}"));
                 Err(Exit::Model)
             }
-            None => Err(self.stopped()),
+            None => Err(self.exit_after_stop()),
         }
     }
 

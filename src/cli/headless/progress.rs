@@ -115,7 +115,7 @@ impl ProgressLine {
         match goal.state {
             GoalState::Active if goal.rounds > 0 => self.note(&format!("• goal: round {}", goal.progress())),
             GoalState::Reached => {
-                let rounds = tau_tools::counted::counted(u64::from(goal.rounds), "round");
+                let rounds = tau_tools::counted::pluralize(u64::from(goal.rounds), "round");
                 self.note(&format!("• goal: reached after {rounds}"));
             }
             GoalState::Active | GoalState::Paused | GoalState::GivenUp | GoalState::Capped => {}

@@ -51,8 +51,8 @@ pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<
             }
             Some(name) if name.contains("://") => parts.push(argument.clone()),
             Some(path) => match attach(path)? {
-                Attached::Text(text) => parts.push(text),
-                Attached::Image(block) => first.images.push(block),
+                AttachedFile::Text(text) => parts.push(text),
+                AttachedFile::Image(block) => first.images.push(block),
             },
             None => texts.push(argument.clone()),
         }
@@ -87,7 +87,7 @@ pub(crate) fn check_readable(
 }
 
 /// Reads all of standard input, for [`gather`]. The error is a message: it cannot be read, or is too large.
-pub(crate) fn read_piped(input: impl Read) -> Result<String, UserError> {
+pub(crate) fn read_piped_text(input: impl Read) -> Result<String, UserError> {
     let mut bytes = Vec::new();
     let read = input.take(TEXT_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| format!("cannot read standard input: {error}"))?;
@@ -113,22 +113,22 @@ pub(crate) fn text_of_file(path: &Path) -> Result<String, UserError> {
     text_of(&path.display().to_string(), read(path, TEXT_BYTES)?)
 }
 
-enum Attached {
+enum AttachedFile {
     Text(String),
     Image(Block),
 }
 
-fn attach(given: &str) -> Result<Attached, UserError> {
+fn attach(given: &str) -> Result<AttachedFile, UserError> {
     let bytes = read(&paths::find(Path::new(""), given), IMAGE_BYTES)?;
     if let Some(mime_type) = image_type(&bytes) {
         let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
-        return Ok(Attached::Image(Block::Image { data, mime_type: mime_type.to_owned() }));
+        return Ok(AttachedFile::Image(Block::Image { data, mime_type: mime_type.to_owned() }));
     }
-    Ok(Attached::Text(fenced(given, &text_of(given, bytes)?)))
+    Ok(AttachedFile::Text(fence_file(given, &text_of(given, bytes)?)))
 }
 
 /// The text of a file as part of a prompt: its name, and the text between fences.
-pub(crate) fn fenced(name: &str, text: &str) -> String {
+pub(crate) fn fence_file(name: &str, text: &str) -> String {
     format!("{name}:\n{}", in_fences(text))
 }
 
@@ -258,7 +258,7 @@ mod tests {
             let error = gather(&[format!("@{}", path(name).display())], None).unwrap_err();
             assert!(error.contains(reason) && error.contains(name), "{name}: {error}");
         }
-        assert!(read_piped(std::io::repeat(b'x')).unwrap_err().contains("1 MB"));
+        assert!(read_piped_text(std::io::repeat(b'x')).unwrap_err().contains("1 MB"));
         assert_eq!(text_or_file("plain").unwrap(), "plain");
         assert!(text_or_file("@/nowhere").is_err());
     }

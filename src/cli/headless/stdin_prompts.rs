@@ -28,7 +28,7 @@ pub(crate) struct JsonPrompts {
 
 /// The prompts for print mode. Fails when a file or standard input cannot be read, or is too large.
 pub fn text(arguments: &[String]) -> Result<Vec<CliPrompt>, UserError> {
-    prompts::gather(arguments, piped()?)
+    prompts::gather(arguments, read_stdin_if_piped()?)
 }
 
 /// The message of `tau send`: piped text, then that of the arguments; `-` stands for what is piped. Fails when
@@ -39,8 +39,9 @@ pub(crate) fn message(arguments: &[String]) -> Result<String, UserError> {
         words => words.join(" "),
     };
     // Typed on a terminal, until it ends.
-    let typed = || prompts::read_piped(io::stdin());
-    let piped = if given.is_empty() && io::stdin().is_terminal() { Some(typed()?) } else { piped()? };
+    let typed = || prompts::read_piped_text(io::stdin());
+    let piped =
+        if given.is_empty() && io::stdin().is_terminal() { Some(typed()?) } else { read_stdin_if_piped()? };
     let parts = [piped.unwrap_or_default(), given];
     let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).filter(|part| !part.is_empty()).collect();
     Ok(parts.join("\n\n"))
@@ -62,11 +63,11 @@ pub(crate) fn has_text() -> bool {
 }
 
 /// The text on standard input, if it is not a terminal.
-fn piped() -> Result<Option<String>, UserError> {
+fn read_stdin_if_piped() -> Result<Option<String>, UserError> {
     let stdin = io::stdin();
     match stdin.is_terminal() {
         true => Ok(None),
-        false => warning_of_silence(|| prompts::read_piped(stdin)).map(Some),
+        false => warning_of_silence(|| prompts::read_piped_text(stdin)).map(Some),
     }
 }
 
@@ -82,7 +83,7 @@ pub fn json(arguments: &[String]) -> Result<JsonPrompts, UserError> {
         if input::parse(&InputLine::Record(trimmed)).is_ok() {
             return Ok(JsonPrompts { prompts: prompts::gather(arguments, None)?, first_line: Some(first) });
         }
-        let piped = prompts::read_piped(Read::chain(io::Cursor::new(first), stdin))?;
+        let piped = prompts::read_piped_text(Read::chain(io::Cursor::new(first), stdin))?;
         Ok(JsonPrompts { prompts: prompts::gather(arguments, Some(piped))?, first_line: None })
     })
 }

@@ -10,9 +10,9 @@ use super::found::{Change, Collector, Meaning, SetUp, fields, json, text_in};
 use super::servers::{Variables, add_server};
 use tau_agent::extensions::packages::{PackageRecord, layout};
 use tau_agent::settings::MAX_BYTES;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::regular_files::read_text;
-use tau_tools::shell_word::quoted;
+use tau_tools::shell_word::quote;
 
 /// Parts of the settings that are taken over or said to be left, or about the program's own screen and state.
 const KNOWN: [&str; 15] = *tau_tools::words!(
@@ -33,10 +33,12 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
             // tau reads the rules where they are, and only plain JSON.
             match read_text(&file, MAX_BYTES).map(|text| serde_json::from_str::<Value>(&text)) {
                 Ok(Ok(_)) => of_settings(&mut found, &file, &settings),
-                _ => found.left(&file, "settings", "not plain JSON: remove comments and trailing commas"),
+                _ => {
+                    found.leave_out(&file, "settings", "not plain JSON: remove comments and trailing commas")
+                }
             }
         }
-        Some(Err(error)) => found.left(&file, "settings", &error),
+        Some(Err(error)) => found.leave_out(&file, "settings", &error),
         None => {}
     }
     found.in_place(&folder.join("CLAUDE.md"), "file", "instructions");
@@ -54,10 +56,10 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
             // In config.toml they would be started everywhere.
             let why = "tau's own are for every directory; write it into .mcp.json of the directory";
             for (name, _) in project.into_iter().flat_map(|project| fields(project, "mcpServers")) {
-                found.left(&file, format!("MCP server {name}, for this directory"), why);
+                found.leave_out(&file, format!("MCP server {name}, for this directory"), why);
             }
         }
-        Some(Err(error)) => found.left(&file, "MCP servers", &error),
+        Some(Err(error)) => found.leave_out(&file, "MCP servers", &error),
         None => {}
     }
     let project = places.cwd;
@@ -74,7 +76,7 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
             found.in_place(&project.join(name), "entry", what);
         }
     }
-    found.done()
+    found.finish()
 }
 
 fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
@@ -82,7 +84,7 @@ fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
         let rules = ["allow", "ask", "deny"].iter().filter_map(|list| permissions.get(*list)?.as_array());
         let rules: usize = rules.map(Vec::len).sum();
         if rules > 0 {
-            let what = format!("permissions: {}", counted(rules as u64, "rule"));
+            let what = format!("permissions: {}", pluralize(rules as u64, "rule"));
             found.add(file, what, Meaning::InPlace("permission rules"));
         }
         if let Some(mode) = text_in(permissions, "defaultMode") {
@@ -91,7 +93,7 @@ fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
                 "default" => found.change(file, what, setting("permission_mode", "ask")),
                 "acceptEdits" => found.change(file, what, setting("permission_mode", "edits")),
                 "plan" => found.change(file, what, setting("permission_mode", "plan")),
-                _ => found.left(
+                _ => found.leave_out(
                     file,
                     what,
                     "a mode without questions is your choice: /mode auto, or the sandbox",
@@ -105,32 +107,32 @@ fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
         if permissions.get("additionalDirectories").is_some() {
             let why =
                 "edits outside the workspace are asked; an allow rule with a path, edit(/DIR/**), is tau's";
-            found.left(file, "permissions.additionalDirectories", why);
+            found.leave_out(file, "permissions.additionalDirectories", why);
         }
     }
     let hooks =
         fields(settings, "hooks").filter_map(|(_, groups)| groups.as_array()).map(Vec::len).sum::<usize>();
     if hooks > 0 {
-        let what = format!("hooks: {}", counted(hooks as u64, "group"));
+        let what = format!("hooks: {}", pluralize(hooks as u64, "group"));
         found.change(file, what, setting("claude_hooks", "true"));
     }
     let names: Vec<&str> = fields(settings, "env").map(|(name, _)| name.as_str()).collect();
     if !names.is_empty() {
         let why = "tau takes variables from the shell that starts it; set them there";
-        found.left(file, format!("env: {}", names.join(", ")), why);
+        found.leave_out(file, format!("env: {}", names.join(", ")), why);
     }
     if let Some(model) = text_in(settings, "model") {
         let what = format!("model: {model}");
         if model.starts_with("claude-") {
             found.change(file, what, setting("model", &format!("anthropic/{model}")));
         } else {
-            found.left(file, what, "a name of its own; choose one with /model");
+            found.leave_out(file, what, "a name of its own; choose one with /model");
         }
     }
     if let Some(line) = settings.get("statusLine") {
         match text_in(line, "command").filter(|command| !command.trim().is_empty()) {
             Some(command) => found.change(file, "statusLine", setting("status_command", command)),
-            None => found.left(file, "statusLine", "it has no command; status_line is tau's"),
+            None => found.leave_out(file, "statusLine", "it has no command; status_line is tau's"),
         }
     }
 }
@@ -166,19 +168,19 @@ fn plugins(found: &mut Collector, folder: &Path, added: &BTreeMap<String, Packag
         let place = value.get(0).unwrap_or(value);
         let path = text_in(place, "installPath").unwrap_or_default();
         if is_off(name) {
-            found.left(&file, format!("plugin {name}"), "it is off there");
+            found.leave_out(&file, format!("plugin {name}"), "it is off there");
             continue;
         }
         let (plugin, market) = name.split_once('@').unwrap_or((name, ""));
         let listed = markets.get(market).and_then(|market| text_in(market, "installLocation"));
         let source = match listed.filter(|folder| lists(Path::new(folder), plugin)) {
-            Some(folder) => format!("{} --plugin {plugin}", quoted(folder)),
-            None => quoted(path),
+            Some(folder) => format!("{} --plugin {plugin}", quote(folder)),
+            None => quote(path),
         };
         let why = match added.contains_key(plugin) {
             true => format!("you have a package {plugin}; `tau extensions` lists it"),
             false => format!("`tau add {source}` shows what is in it and adds it as a package"),
         };
-        found.left(&file, format!("plugin {name}"), &why);
+        found.leave_out(&file, format!("plugin {name}"), &why);
     }
 }

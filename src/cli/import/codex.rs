@@ -27,7 +27,7 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     let file = folder.join("config.toml");
     match toml(&file) {
         Some(Ok(config)) => of_config(&mut found, &file, &config),
-        Some(Err(error)) => found.left(&file, "settings", &error),
+        Some(Err(error)) => found.leave_out(&file, "settings", &error),
         None => {}
     }
     found.in_place(&folder.join("prompts"), "entry", "slash commands");
@@ -47,7 +47,7 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     if places.cwd != places.home {
         found.unlike(&places.cwd.join(".codex/config.toml"), "file", why);
     }
-    found.done()
+    found.finish()
 }
 
 fn of_config(found: &mut Collector, file: &Path, config: &Value) {
@@ -64,7 +64,7 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
     let is_own = model.is_some() && fields(config, "model_providers").any(|(name, _)| name == provider);
     if config.get("model_context_window").is_some() && !is_own {
         let why = "tau knows the windows of models; for another, set `context_window` in models.toml";
-        found.left(file, "model_context_window", why);
+        found.leave_out(file, "model_context_window", why);
     }
     if let Some(model) = model {
         found.change(file, format!("model: {model}"), setting("model", &format!("{provider}/{model}")));
@@ -73,7 +73,7 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
         let what = format!("model_reasoning_effort: {effort}");
         match ThinkingLevel::from_name(effort) {
             Some(level) => found.change(file, what, setting("thinking", level.name())),
-            None => found.left(file, what, "tau has no such level"),
+            None => found.leave_out(file, what, "tau has no such level"),
         }
     }
     if let Some(policy) = text_in(config, "approval_policy") {
@@ -82,7 +82,11 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
             "untrusted" => found.change(file, what, setting("permission_mode", "ask")),
             "on-request" | "on-failure" => found.change(file, what, setting("permission_mode", "edits")),
             _ => {
-                found.left(file, what, "a mode without questions is your choice: /mode auto, or the sandbox");
+                found.leave_out(
+                    file,
+                    what,
+                    "a mode without questions is your choice: /mode auto, or the sandbox",
+                );
             }
         }
     }
@@ -93,10 +97,10 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
         add_server(found, file, name, value, Variables::Env);
     }
     if config.get("notify").is_some() {
-        found.left(file, "notify", "tau notifies by itself; a hook on Stop runs a command");
+        found.leave_out(file, "notify", "tau notifies by itself; a hook on Stop runs a command");
     }
     if config.get("profiles").is_some() {
-        found.left(file, "profiles", "tau has none; a shell alias with flags does the same");
+        found.leave_out(file, "profiles", "tau has none; a shell alias with flags does the same");
     }
     found.rest(file, "", config, &KNOWN);
 }
@@ -105,7 +109,7 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
 fn of_sandbox(found: &mut Collector, file: &Path, mode: &str, about: &Value) {
     let what = format!("sandbox_mode: {mode}");
     if !matches!(mode, "read-only" | "workspace-write") {
-        return found.left(file, what, "commands are not confined unless you set sandbox.level");
+        return found.leave_out(file, what, "commands are not confined unless you set sandbox.level");
     }
     found.change(file, what.clone(), setting("sandbox.level", mode));
     let is = |field: &str| about.get(field).and_then(Value::as_bool) == Some(true);
@@ -123,7 +127,7 @@ fn of_sandbox(found: &mut Collector, file: &Path, mode: &str, about: &Value) {
     }
     for field in ["exclude_tmpdir_env_var", "exclude_slash_tmp"] {
         if is(field) {
-            found.left(file, field, "tau gives commands a folder of their own for temporary files");
+            found.leave_out(file, field, "tau gives commands a folder of their own for temporary files");
         }
     }
     let known = ["network_access", "writable_roots", "exclude_tmpdir_env_var", "exclude_slash_tmp"];
@@ -135,10 +139,10 @@ fn of_provider(found: &mut Collector, file: &Path, name: &str, value: &Value, mo
     let api = match text_in(value, "wire_api").unwrap_or("responses") {
         "chat" => "openai-completions",
         "responses" => "openai-responses",
-        _ => return found.left(file, what, "a wire format that tau does not know"),
+        _ => return found.leave_out(file, what, "a wire format that tau does not know"),
     };
     let Some(base_url) = text_in(value, "base_url") else {
-        return found.left(file, what, "it has no address");
+        return found.leave_out(file, what, "it has no address");
     };
     let variable = text_in(value, "env_key").map(str::to_owned);
     for (field, why) in [
@@ -148,7 +152,7 @@ fn of_provider(found: &mut Collector, file: &Path, name: &str, value: &Value, mo
         ("requires_openai_auth", "log in with `tau login`, or save a key with `tau auth set`"),
     ] {
         if value.get(field).is_some_and(|value| value.as_bool() != Some(false)) {
-            found.left(file, format!("{what}: {field}"), why);
+            found.leave_out(file, format!("{what}: {field}"), why);
         }
     }
     found.rest(file, &format!("{what}: "), value, &OF_PROVIDER);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use tau_agent::settings::MAX_BYTES;
 use tau_agent::settings::mcp_servers::McpServer;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::regular_files::read_text;
 use tau_tools::user_error::UserError;
 
@@ -136,21 +136,21 @@ impl Collector {
         self.add(file, what, Meaning::Change(Box::new(change)));
     }
 
-    pub(super) fn left(&mut self, file: &Path, what: impl Into<String>, why: &str) {
+    pub(super) fn leave_out(&mut self, file: &Path, what: impl Into<String>, why: &str) {
         self.add(file, what, Meaning::Left(why.to_owned()));
     }
 
     /// Notes a file or folder that tau reads in place, if it exists; a folder with the number of its entries.
     pub(super) fn in_place(&mut self, path: &Path, one: &str, what: &'static str) {
         if let Some(count) = entries(path) {
-            self.add(path, counted(count, one), Meaning::InPlace(what));
+            self.add(path, pluralize(count, one), Meaning::InPlace(what));
         }
     }
 
     /// Notes a file or folder without a counterpart, if it exists.
     pub(super) fn unlike(&mut self, path: &Path, one: &str, why: &str) {
         if let Some(count) = entries(path) {
-            self.left(path, counted(count, one), why);
+            self.leave_out(path, pluralize(count, one), why);
         }
     }
 
@@ -158,7 +158,7 @@ impl Collector {
     pub(super) fn rest(&mut self, file: &Path, before: &str, value: &Value, known: &[&str]) {
         for name in value.as_object().into_iter().flatten().map(|(name, _)| name) {
             if !known.contains(&name.as_str()) {
-                self.left(file, format!("{before}{name}"), "tau has no setting for it");
+                self.leave_out(file, format!("{before}{name}"), "tau has no setting for it");
             }
         }
     }
@@ -170,7 +170,7 @@ impl Collector {
         }
     }
 
-    pub(super) fn done(self) -> SetUp {
+    pub(super) fn finish(self) -> SetUp {
         self.set_up
     }
 }

@@ -9,7 +9,7 @@ use super::claude::setting;
 use super::found::{Change, Collector, Meaning, Provider, ProviderModel, SetUp, fields, json, text_in};
 use super::servers::{Variables, add_server};
 use tau_agent::catalogue::providers;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// Parts of a file that are taken over, or about the program's own screen and service.
 const KNOWN: [&str; 18] = *tau_tools::words!(
@@ -33,7 +33,7 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     for file in places.opencode.clone().into_iter().chain(files) {
         match json(&file) {
             Some(Ok(config)) => of_config(&mut found, &file, &config, places),
-            Some(Err(error)) => found.left(&file, "settings", &error),
+            Some(Err(error)) => found.leave_out(&file, "settings", &error),
             None => {}
         }
     }
@@ -48,7 +48,7 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     for name in ["opencode.json", "opencode.jsonc"] {
         found.unlike(&places.cwd.join(name), "file", why);
     }
-    found.done()
+    found.finish()
 }
 
 fn of_config(found: &mut Collector, file: &Path, config: &Value, places: &Places<'_>) {
@@ -77,7 +77,7 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value, places: &Places
         if place.is_absolute() && place.is_file() {
             found.instructions(&place);
         } else {
-            found.left(file, format!("instructions: {path}"), "import it in AGENTS.md, as @PATH");
+            found.leave_out(file, format!("instructions: {path}"), "import it in AGENTS.md, as @PATH");
         }
     }
     for (field, one, why) in [
@@ -91,8 +91,8 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value, places: &Places
     ] {
         let names: Vec<&str> = fields(config, field).map(|(name, _)| name.as_str()).collect();
         if !names.is_empty() {
-            let what = format!("{}: {}", counted(names.len() as u64, one), names.join(", "));
-            found.left(file, what, why);
+            let what = format!("{}: {}", pluralize(names.len() as u64, one), names.join(", "));
+            found.leave_out(file, what, why);
         }
     }
     found.rest(file, "", config, &KNOWN);
@@ -103,9 +103,15 @@ fn of_every_tool(found: &mut Collector, file: &Path, action: &str) {
     match action {
         "ask" => found.change(file, what, setting("permission_mode", "ask")),
         "allow" => {
-            found.left(file, what, "a mode without questions is your choice: /mode auto, or the sandbox");
+            found.leave_out(
+                file,
+                what,
+                "a mode without questions is your choice: /mode auto, or the sandbox",
+            );
         }
-        _ => found.left(file, what, "tau has no rule for all tools; deny them by name, or use /mode plan"),
+        _ => {
+            found.leave_out(file, what, "tau has no rule for all tools; deny them by name, or use /mode plan")
+        }
     }
 }
 
@@ -118,7 +124,7 @@ fn of_permission(found: &mut Collector, file: &Path, tool: &str, value: &Value) 
                 // There the last pattern that fits decides, here the strictest list.
                 if pattern == "*" && action.as_str() != Some("allow") {
                     let why = "it would outweigh the patterns beside it; the permission mode asks";
-                    found.left(file, what, why);
+                    found.leave_out(file, what, why);
                     continue;
                 }
                 of_rule(found, file, &what, tool, Some(pattern), action);
@@ -150,13 +156,13 @@ fn of_rule(
         "patch" | "multiedit" => "edit",
         "webfetch" => "web_fetch",
         "websearch" => "web_search",
-        _ => return found.left(file, what, "tau has no tool of this name"),
+        _ => return found.leave_out(file, what, "tau has no tool of this name"),
     };
     let list = match action.as_str() {
         Some("allow") => "allow",
         Some("ask") => "ask",
         Some("deny") => "deny",
-        _ => return found.left(file, what, "tau knows no such action"),
+        _ => return found.leave_out(file, what, "tau knows no such action"),
     };
     let rule = match pattern {
         None | Some("*" | "**") => name.to_owned(),
@@ -175,27 +181,27 @@ fn of_provider(found: &mut Collector, file: &Path, name: &str, value: &Value) {
             false => "it changes no address; its models are tau's",
             true => "it changes no address; set context_window of its models in models.toml",
         };
-        return found.left(file, what, why);
+        return found.leave_out(file, what, why);
     };
     let api = match text_in(value, "npm").unwrap_or_default() {
         "@ai-sdk/anthropic" => Some("anthropic-messages"),
         "@ai-sdk/openai" => Some("openai-responses"),
         "@ai-sdk/google" => Some("google-generative-ai"),
         // A known provider keeps its format, at another address.
-        "" if providers::named(name).is_some() => None,
+        "" if providers::find_by_id(name).is_some() => None,
         "" | "@ai-sdk/openai-compatible" => Some("openai-completions"),
-        _ => return found.left(file, what, "a wire format that tau does not know"),
+        _ => return found.leave_out(file, what, "a wire format that tau does not know"),
     };
     let key = text_in(options, "apiKey").unwrap_or_default();
     let variable = key.strip_prefix("{env:").and_then(|rest| rest.strip_suffix('}')).map(str::to_owned);
     if variable.is_none() && !key.is_empty() {
         let why = "a key in the file, which is not copied; save it with `tau auth set`";
-        found.left(file, format!("{what}: apiKey"), why);
+        found.leave_out(file, format!("{what}: apiKey"), why);
     }
     let headers: Vec<&str> = fields(options, "headers").map(|(name, _)| name.as_str()).collect();
     if !headers.is_empty() {
         let why = "headers can be keys, so they are not copied; set `headers` in models.toml";
-        found.left(file, format!("{what}: headers {}", headers.join(", ")), why);
+        found.leave_out(file, format!("{what}: headers {}", headers.join(", ")), why);
     }
     found.rest(file, &format!("{what}: options."), options, &["baseURL", "apiKey", "headers"]);
     found.rest(file, &format!("{what}: "), value, &OF_PROVIDER);

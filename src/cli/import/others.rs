@@ -19,7 +19,7 @@ pub(super) fn pi(places: &Places<'_>) -> SetUp {
     let why = "choose the model with /model, and the rest with /settings";
     found.unlike(&folder.join("settings.json"), "file", why);
     found.unlike(&folder.join("models.json"), "file", "write its providers and models in models.toml");
-    found.done()
+    found.finish()
 }
 
 pub(super) fn gemini(places: &Places<'_>) -> SetUp {
@@ -31,7 +31,7 @@ pub(super) fn gemini(places: &Places<'_>) -> SetUp {
             with_braces(&mut settings);
             of_servers(&mut found, &file, &settings);
         }
-        Some(Err(error)) => found.left(&file, "settings", &error),
+        Some(Err(error)) => found.leave_out(&file, "settings", &error),
         None => {}
     }
     found.instructions(&folder.join("GEMINI.md"));
@@ -45,7 +45,7 @@ pub(super) fn gemini(places: &Places<'_>) -> SetUp {
         "file",
         "import it in the project's AGENTS.md, as @GEMINI.md",
     );
-    found.done()
+    found.finish()
 }
 
 /// Writes `$NAME`, which Gemini CLI replaces in any text, as `${NAME}`.
@@ -77,7 +77,7 @@ pub(super) fn cursor(places: &Places<'_>) -> SetUp {
     let file = places.home.join(".cursor/mcp.json");
     match json(&file) {
         Some(Ok(servers)) => of_servers(&mut found, &file, &servers),
-        Some(Err(error)) => found.left(&file, "MCP servers", &error),
+        Some(Err(error)) => found.leave_out(&file, "MCP servers", &error),
         None => {}
     }
     let project = places.cwd;
@@ -96,5 +96,5 @@ pub(super) fn cursor(places: &Places<'_>) -> SetUp {
         "file",
         "import it in the project's AGENTS.md, as @.cursorrules",
     );
-    found.done()
+    found.finish()
 }

@@ -55,7 +55,7 @@ impl Plan {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
                 Err(error) => return Err(format!("{}: {error}", path.display()).into()),
             };
-            Ok((paths.shared(path), text))
+            Ok((paths.shared_file(path), text))
         };
         let (config, config_text) = read(paths.config_file())?;
         let (models, models_text) = read(paths.config.join("models.toml"))?;
@@ -100,7 +100,7 @@ impl Plan {
         for file in &self.files {
             let name = file.file.path().display().to_string();
             let change = diff::between(&name, file.old.as_bytes(), file.shown.as_bytes());
-            text.push_str(&plain::text(&format!("--- {name}\n+++ {name}\n{}", change.unified())));
+            text.push_str(&plain::text(&format!("--- {name}\n+++ {name}\n{}", change.to_unified())));
         }
         text
     }
@@ -166,7 +166,7 @@ impl Draft {
                     self.find_model(value)?;
                 }
                 let row = table::row(key).ok_or("tau has no such setting")?;
-                let new = write::typed(row.kind, value);
+                let new = write::parse_value(row.kind, value);
                 set(&mut self.config, key, &new)?;
                 set(&mut self.shown, key, &new)
             }
@@ -177,7 +177,7 @@ impl Draft {
             }
             Change::Server(server) => {
                 add_server(&mut self.config, server)?;
-                add_server(&mut self.shown, &shown(server))
+                add_server(&mut self.shown, &mask_server(server))
             }
             Change::Rule { list, rule } => {
                 rule.parse::<Rule>()?;
@@ -222,7 +222,7 @@ impl Draft {
 }
 
 /// A value as it is shown: variables without their defaults, but nothing that could be a secret.
-fn hidden(text: &str) -> String {
+fn mask(text: &str) -> String {
     let (mut shown, mut rest) = (String::new(), text);
     let hide = |shown: &mut String, part: &str| {
         if !part.is_empty() && !shown.ends_with(HIDDEN) {
@@ -246,7 +246,7 @@ fn hidden(text: &str) -> String {
 
 /// The words of a command as they are shown: without values of options whose names suggest secrets, without passwords
 /// in addresses, and without keys of known shapes.
-fn words_shown(words: &[String]) -> Vec<String> {
+fn mask_words(words: &[String]) -> Vec<String> {
     let names_secret = |option: &str| {
         let name = option.trim_start_matches('-');
         option.starts_with('-') && (matches!(name, "H" | "header") || secret_name(name.as_ref()).is_some())
@@ -254,30 +254,30 @@ fn words_shown(words: &[String]) -> Vec<String> {
     let mut is_value = false;
     let show =
         |word: &String| match (std::mem::replace(&mut is_value, names_secret(word)), word.split_once('=')) {
-            (true, _) if !word.starts_with('-') => hidden(word),
+            (true, _) if !word.starts_with('-') => mask(word),
             (_, Some((name, value))) if names_secret(name) || secret_name(name.as_ref()).is_some() => {
                 is_value = false;
-                format!("{name}={}", hidden(value))
+                format!("{name}={}", mask(value))
             }
-            _ => address_shown(word),
+            _ => mask_address(word),
         };
     words.iter().map(show).collect()
 }
 
 /// An address as it is shown: without its password, the values in its query, and keys of known shapes.
-fn address_shown(text: &str) -> String {
+fn mask_address(text: &str) -> String {
     let (address, query) = match text.split_once('?').filter(|_| text.contains("://")) {
         Some((address, query)) => (address, Some(query)),
         None => (text, None),
     };
     let without_passwords = recognise::passwords(address).fold(address.to_owned(), |shown, password| {
-        shown.replace(&format!(":{password}@"), &format!(":{}@", hidden(password)))
+        shown.replace(&format!(":{password}@"), &format!(":{}@", mask(password)))
     });
     let mut shown = Redactor::new(&[]).text(&without_passwords);
     if let Some(query) = query {
         let value = |part: &str| match part.split_once('=') {
-            Some((name, value)) => format!("{name}={}", hidden(value)),
-            None => hidden(part),
+            Some((name, value)) => format!("{name}={}", mask(value)),
+            None => mask(part),
         };
         shown.push_str(&format!("?{}", query.split('&').map(value).collect::<Vec<_>>().join("&")));
     }
@@ -308,19 +308,19 @@ fn is_same(known: &Item, new: &Value) -> bool {
 }
 
 /// A server as it is shown.
-fn shown(server: &McpServer) -> McpServer {
+fn mask_server(server: &McpServer) -> McpServer {
     let mut server = server.clone();
     let texts = match &mut server.transport {
         McpTransport::Stdio { args, env, .. } => {
-            *args = words_shown(args);
+            *args = mask_words(args);
             env
         }
         McpTransport::Http { url, headers, .. } => {
-            *url = address_shown(url);
+            *url = mask_address(url);
             headers
         }
     };
-    texts.values_mut().for_each(|text| *text = hidden(text));
+    texts.values_mut().for_each(|text| *text = mask(text));
     server
 }
 

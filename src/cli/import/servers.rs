@@ -37,13 +37,13 @@ pub(super) fn add_server(
     let what = format!("MCP server {name}");
     match server(name, value, variables) {
         Ok(server) => found.change(file, what.clone(), Change::Server(server)),
-        Err(why) => return found.left(file, what, &why),
+        Err(why) => return found.leave_out(file, what, &why),
     }
     found.rest(file, &format!("{what}: "), value, &KNOWN);
     for (field, part) in PARTS.iter().flat_map(|field| parts(value, field)).filter(|(_, part)| !is_text(part))
     {
         let why = format!("{part} is neither a text nor a number nor true or false");
-        found.left(file, format!("{what}: {field}"), &why);
+        found.leave_out(file, format!("{what}: {field}"), &why);
     }
     found.rest(file, &format!("{what}: oauth."), value.get("oauth").unwrap_or(&Value::Null), &OF_LOGIN);
 }
@@ -111,7 +111,7 @@ fn server(name: &str, value: &Value, variables: Variables) -> Result<McpServer, 
                 }
             }
             McpTransport::Http {
-                url: translated(url, variables, Forms::Braces),
+                url: translate_variables(url, variables, Forms::Braces),
                 headers,
                 oauth: login(value.get("oauth")),
             }
@@ -195,7 +195,7 @@ fn texts(value: Option<&Value>, variables: Variables) -> BTreeMap<String, String
 /// A text, a number, or true or false, as a program is given it.
 fn text_of(value: &Value, variables: Variables, forms: Forms) -> Option<String> {
     match value {
-        Value::String(text) => Some(translated(text, variables, forms)),
+        Value::String(text) => Some(translate_variables(text, variables, forms)),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
@@ -207,7 +207,7 @@ fn is_text(value: &Value) -> bool {
 
 /// The text with the variables of the other program as tau's, where tau replaces these forms: `{env:NAME}` and
 /// `${env:NAME}` become `${NAME}`; what only tau would replace stays as it is.
-fn translated(text: &str, variables: Variables, forms: Forms) -> String {
+fn translate_variables(text: &str, variables: Variables, forms: Forms) -> String {
     let kept = (variables == Variables::Braces).then_some(Forms::Braces);
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, from)) = rest.split_once("{env:") {

@@ -167,26 +167,26 @@ impl ServerLink {
     fn has_said(&self, sessions: Option<Vec<LiveRow>>) {
         let mut state = self.state.lock();
         if let Some(sessions) = sessions {
-            state.rows = Some(self.shown(sessions));
+            state.rows = Some(self.board_rows(sessions));
         }
         state.why = None;
     }
 
     fn is_missing(&self, why: &str) {
         let mut state = self.state.lock();
-        (state.rows, state.why) = (None, Some(clipped(why.to_owned())));
+        (state.rows, state.why) = (None, Some(clip(why.to_owned())));
     }
 
     /// The sessions as the board shows them.
-    fn shown(&self, rows: Vec<LiveRow>) -> Vec<LiveRow> {
+    fn board_rows(&self, rows: Vec<LiveRow>) -> Vec<LiveRow> {
         let named = |id: &str| format!("{}#{id}", self.address);
         let rows = rows.into_iter().filter(|row| is_session_id(&row.id)).take(MAX_ROWS);
         rows.map(|row| LiveRow {
             id: named(&row.id),
             parent: row.parent.as_deref().filter(|id| is_session_id(id)).map(named),
-            title: clipped(row.title),
-            last_line: clipped(row.last_line),
-            model: row.model.map(clipped),
+            title: clip(row.title),
+            last_line: clip(row.last_line),
+            model: row.model.map(clip),
             server: Some(self.address.machine()),
             ..row
         })
@@ -231,7 +231,7 @@ impl ServerLink {
     /// connection.
     pub(crate) async fn carry_out(&self, ask: &BoardAsk) -> Result<BoardAnswer, UserError> {
         self.ask(ask).await.map_err(|trouble| {
-            let why = clipped(trouble.text().to_owned());
+            let why = clip(trouble.text().to_owned());
             match trouble {
                 Trouble::Unreachable(_) => {
                     UserError::new(format!("{} cannot be reached", self.address.machine())).because(why)
@@ -245,7 +245,7 @@ impl ServerLink {
 }
 
 /// The beginning of a foreign text.
-fn clipped(text: String) -> String {
+fn clip(text: String) -> String {
     match text.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => text.get(..end).unwrap_or_default().to_owned(),
         None => text,

@@ -17,7 +17,7 @@ use crate::attach::ssh::far;
 use crate::attach::wire::{FarCommand, FarWord};
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::session_lookup;
-use crate::headless::answer::line_ended;
+use crate::headless::answer::ensure_trailing_newline;
 use crate::headless::print::NO_TEXT;
 use crate::headless::stdin_prompts;
 use crate::process::exit::{Exit, Refusal, say, warn};
@@ -45,7 +45,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const ENDING: Duration = Duration::from_secs(3);
 
 /// A session that was named.
-struct Named {
+struct NamedSession {
     environment: Environment,
     id: String,
     record: Option<FoundRecord>,
@@ -53,12 +53,12 @@ struct Named {
     file: Option<PathBuf>,
 }
 
-impl Named {
+impl NamedSession {
     /// The session with this ID, or the only one whose ID begins or ends with it.
     fn find(wanted: &str) -> Result<Self, Refusal> {
         let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn)?;
         let root = environment.settings.session_root(&environment.paths);
-        let record = known(&environment.paths, wanted);
+        let record = find_record(&environment.paths, wanted);
         let (id, file) = match &record {
             Some(found) => (found.record.id.clone(), list::of_id(&root, &found.record.id)),
             None => {
@@ -70,12 +70,12 @@ impl Named {
             }
         };
         let record = record.or_else(|| record::of(&environment.paths, &id));
-        Ok(Named { environment, id, record, file })
+        Ok(NamedSession { environment, id, record, file })
     }
 
     /// Fails if another process has it open and cannot be reached.
     fn check_reach(&self) -> Result<(), Refusal> {
-        let owner = self.file.as_deref().and_then(lock::noted);
+        let owner = self.file.as_deref().and_then(lock::read_owner);
         // The process of a record that is ending is not in the way.
         let is_known = |owner: &Owner| {
             self.record.as_ref().is_some_and(|found| found.is_live || found.record.pid == owner.pid)
@@ -102,7 +102,7 @@ impl Named {
 }
 
 /// The record of a live or ended session with this ID, or the only one whose ID begins or ends with it.
-pub(crate) fn known(paths: &Paths, wanted: &str) -> Option<FoundRecord> {
+pub(crate) fn find_record(paths: &Paths, wanted: &str) -> Option<FoundRecord> {
     if let Some(exact) = record::of(paths, wanted) {
         return Some(exact);
     }
@@ -132,7 +132,7 @@ fn on_runtime(work: impl Future<Output = Result<Exit, Refusal>>) -> Exit {
     runtime::on_this_thread().and_then(|runtime| runtime.block_on(work)).into()
 }
 
-fn refused(trouble: &Trouble) -> Refusal {
+fn to_refusal(trouble: &Trouble) -> Refusal {
     Refusal::config(trouble.text())
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn wait(args: &WaitArgs) -> Exit {
 
 /// Waits for a session; `in_use` makes an ID one that the user can use.
 fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
-    let named = match Named::find(id) {
+    let named = match NamedSession::find(id) {
         Ok(named) => named,
         Err(refusal) => return refusal.fail(),
     };
@@ -179,7 +179,7 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
             return Exit::Ok;
         };
         if found.is_interrupted() {
-            return Refusal { exit: end_of(&found), text: interrupted(&in_use(&named.id)) }.fail();
+            return Refusal { exit: end_of(&found), text: interruption_notice(&in_use(&named.id)) }.fail();
         }
         if found.is_live {
             lock = record::open_lock(&named.environment.paths, &named.id).or(lock);
@@ -251,7 +251,7 @@ fn end_of(found: &FoundRecord) -> Exit {
     found.record.exit.map_or(Exit::Crash, Exit::Command)
 }
 
-fn interrupted(id: &str) -> String {
+fn interruption_notice(id: &str) -> String {
     format!("the process of the session ended before its run; to continue: tau send {id} continue")
 }
 
@@ -262,7 +262,7 @@ pub(crate) fn stop(args: &StopArgs) -> Exit {
 
 fn stop_run(id: &str) -> Exit {
     on_runtime(async {
-        let named = Named::find(id)?;
+        let named = NamedSession::find(id)?;
         named.check_reach()?;
         let network = named.environment.settings.network();
         let others = Others::new(named.environment.paths.clone(), network);
@@ -296,14 +296,14 @@ fn send_text(id: &str, text: &str) -> Exit {
     on_runtime(async {
         let end = Instant::now() + CHANGING_HANDS;
         let named = loop {
-            let named = match Named::find(id) {
+            let named = match NamedSession::find(id) {
                 Err(_) if is_foreign(id) => return Ok(continue_in_copy(id, text)),
                 found => found?,
             };
             if let Some(server) = named.server()? {
                 let paths = &named.environment.paths;
                 let sent = others::deliver(&server, paths, &named.id, &mut others::one(text)).await;
-                if sent.map_err(|trouble| refused(&trouble))? {
+                if sent.map_err(|trouble| to_refusal(&trouble))? {
                     return Ok(Exit::Ok);
                 }
             }
@@ -341,7 +341,7 @@ pub(crate) fn logs(args: &LogsArgs) -> Exit {
 
 fn logs_of(id: &str, follows: bool) -> Exit {
     on_runtime(async {
-        let named = Named::find(id)?;
+        let named = NamedSession::find(id)?;
         let server = named.server()?.filter(|_| follows);
         let Some(server) = server else {
             let texts = named.file.as_deref().map(|file| answers(file, None)).transpose()?;
@@ -354,7 +354,7 @@ fn logs_of(id: &str, follows: bool) -> Exit {
         };
         let history = format!("/api/sessions/{}/history", named.id);
         let page = others::in_time(named.process(), server.get(&history)).await;
-        let page: Value = page.map_err(|trouble| refused(&trouble))?;
+        let page: Value = page.map_err(|trouble| to_refusal(&trouble))?;
         let start = page.get("start").and_then(Value::as_u64).filter(|start| *start > 0);
         let mut texts = match (&named.file, start) {
             (Some(file), Some(start)) => answers(file, Some(start))?,
@@ -377,7 +377,7 @@ fn logs_of(id: &str, follows: bool) -> Exit {
         }
         match record::of(&named.environment.paths, &named.id) {
             Some(found) if found.is_interrupted() => {
-                Err(Refusal { exit: end_of(&found), text: interrupted(&named.id) })
+                Err(Refusal { exit: end_of(&found), text: interruption_notice(&named.id) })
             }
             found => {
                 found.iter().for_each(warn_of_failure);
@@ -389,7 +389,7 @@ fn logs_of(id: &str, follows: bool) -> Exit {
 
 /// Prints the pieces of answers until the run ends.
 async fn follow(server: &Server, path: &str) -> Result<Exit, Refusal> {
-    let mut stream = server.events(path).await.map_err(|trouble| refused(&trouble))?;
+    let mut stream = server.events(path).await.map_err(|trouble| to_refusal(&trouble))?;
     let (mut parser, mut output) = (SseParser::default(), Following::default());
     while let Some(bytes) = stream.chunk().await.map_err(Refusal::config)? {
         let mut text = String::new();
@@ -425,7 +425,9 @@ impl Following {
             }
             "message_end" if std::mem::take(&mut self.is_open) => text.push('\n'),
             "message_end" => {
-                text.extend(event.get("message").and_then(answer_in).map(|text| line_ended(&text)));
+                text.extend(
+                    event.get("message").and_then(answer_in).map(|text| ensure_trailing_newline(&text)),
+                );
             }
             "auto_retry_start" => {
                 let delay = event.get("delayMs").and_then(Value::as_u64).unwrap_or_default();
@@ -446,7 +448,7 @@ impl Following {
 }
 
 fn print(texts: &[String]) -> Exit {
-    let text: String = texts.iter().map(|text| line_ended(&plain::text(text))).collect();
+    let text: String = texts.iter().map(|text| ensure_trailing_newline(&plain::text(text))).collect();
     say(&text)
 }
 

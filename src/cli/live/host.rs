@@ -103,7 +103,7 @@ fn interrupted_goal(setup: &Setup, session: &Session) -> Option<AgentCommand> {
 }
 
 /// The line about a goal that is not pursued.
-fn paused_goal(facts: &Facts) -> Option<String> {
+fn paused_goal_notice(facts: &Facts) -> Option<String> {
     let goal = facts.mirror.goal.as_ref().filter(|goal| goal.state == GoalState::Paused)?;
     let command = plain::line(&goal.command);
     Some(format!("the goal of this session is paused: {command}; --until with this command continues it"))
@@ -216,7 +216,7 @@ async fn host(
         hosting.end_after(std::future::ready(()), Ending::AtRest).await;
         return Err(refusal);
     }
-    if let Some(notice) = live.read_facts(|facts, _| paused_goal(facts)) {
+    if let Some(notice) = live.read_facts(|facts, _| paused_goal_notice(facts)) {
         warn(&notice);
     }
     hosting.refresh();
@@ -237,7 +237,7 @@ pub(super) async fn until_end(hosting: &mut Hosting, signals: &mut Signals) -> E
     tokio::select! {
         () = hosting.until_at_rest() => Exit::Ok,
         exit = signals.exit() => exit,
-        () = crash::crashed() => Exit::Crash,
+        () = crash::wait_for_crash() => Exit::Crash,
     }
 }
 
@@ -261,7 +261,7 @@ async fn send(
         };
         live.send(command).await.map_err(ended)?;
     }
-    live.stored().await.map_err(ended)?.map_err(Refusal::config)
+    live.flush().await.map_err(ended)?.map_err(Refusal::config)
 }
 
 /// Tells the process that started this one that the session runs, and lets go of its streams.

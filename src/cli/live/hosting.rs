@@ -100,7 +100,7 @@ impl Hosting {
         tokio::select! {
             // The hub, which is the sender, is alive.
             _ = self.changes.changed() => {}
-            () = DirectoryWatch::changed(&mut self.watch) => self.bind_again(),
+            () = DirectoryWatch::wait_for_change(&mut self.watch) => self.bind_again(),
         }
         self.refresh();
     }
@@ -111,7 +111,7 @@ impl Hosting {
             Ok(None) => {}
             Ok(Some(listener)) => {
                 self.watch = self.socket.watch();
-                self.registry.moved_to(&self.socket);
+                self.registry.set_address(&self.socket);
                 self.serving = self.socket.serve(listener, &self.hub, &self.metrics, self.stop.subscribe());
             }
             Err(error) => unreachable(&error),
@@ -133,7 +133,7 @@ impl Hosting {
     pub async fn until_at_rest(&mut self) {
         let mut since = None;
         loop {
-            let is_used = self.hub.all().iter().any(|live| live.unused_for().is_none());
+            let is_used = self.hub.all().iter().any(|live| live.idle_time().is_none());
             let now = Instant::now();
             since = if is_used { None } else { since.or(Some(now)) };
             match since.map(|since| since + LINGER) {

@@ -13,21 +13,21 @@ const AGAIN: Duration = Duration::from_secs(10);
 
 /// The rows as last read.
 #[derive(Debug, Default)]
-pub struct Listed {
-    known: Option<Known>,
+pub struct RowCache {
+    known: Option<CachedRows>,
     /// The number of times that they were found changed.
     changes: u64,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedRows {
     /// The last change of the folder before they were read.
     modified: SystemTime,
     read: SystemTime,
     rows: Vec<LiveRow>,
 }
 
-impl Listed {
+impl RowCache {
     /// The number of the rows as last read: it grows when they change.
     pub fn number(&self) -> u64 {
         self.changes
@@ -37,7 +37,7 @@ impl Listed {
     pub fn rows(&mut self, paths: &Paths) -> Vec<LiveRow> {
         let modified = record::changed_at(paths);
         let now = SystemTime::now();
-        let is_current = |known: &&Known| {
+        let is_current = |known: &&CachedRows| {
             let settled = known.modified.checked_add(SETTLED).is_some_and(|end| end < known.read);
             let is_recent = now.duration_since(known.read).is_ok_and(|age| age < AGAIN);
             modified == Some(known.modified) && settled && is_recent
@@ -53,7 +53,7 @@ impl Listed {
         if self.known.as_ref().is_none_or(|known| known.rows != rows) {
             self.changes += 1;
         }
-        self.known = modified.map(|modified| Known { modified, read: now, rows: rows.clone() });
+        self.known = modified.map(|modified| CachedRows { modified, read: now, rows: rows.clone() });
         rows
     }
 }
@@ -61,17 +61,17 @@ impl Listed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::record::{LiveRecord, Registered};
+    use crate::live::record::{LiveRecord, Registration};
 
     #[test]
     fn rows_are_read_again_after_a_change() {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::under(dir.path());
-        let mut listed = Listed::default();
+        let mut listed = RowCache::default();
         assert!(listed.rows(&paths).is_empty());
         let record =
             |title: &str| LiveRecord { id: "a".into(), title: title.into(), ..LiveRecord::default() };
-        let mut open = Registered::new(&paths, record("one")).unwrap();
+        let mut open = Registration::new(&paths, record("one")).unwrap();
         assert_eq!(listed.rows(&paths)[0].title, "one");
         std::thread::sleep(SETTLED * 2);
         assert_eq!(listed.rows(&paths)[0].title, "one");

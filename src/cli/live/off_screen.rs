@@ -133,7 +133,7 @@ impl Between {
                     }
                 }
                 sent = self.inbox.recv(), if command.is_none() && is_open => {
-                    sent.iter().for_each(|command| self.live.sent(command));
+                    sent.iter().for_each(|command| self.live.note_command(command));
                     is_open = sent.is_some();
                     // Without its front end, an agent ends.
                     command = Some(sent.unwrap_or(AgentCommand::Task(TaskCommand::Shutdown)));
@@ -143,7 +143,7 @@ impl Between {
                     if let AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) = &event
                         && session.id != self.live.id
                     {
-                        let next = Arc::new(self.live.succeeded(session));
+                        let next = Arc::new(self.live.successor(session));
                         let _ = self.orders.send(Order::Add(Arc::clone(&next)));
                         let (gone, _) = oneshot::channel();
                         let _ = self.orders.send(Order::Remove(std::mem::replace(&mut self.live, next), gone));

@@ -14,7 +14,7 @@ const OF_MODEL: [&str; 8] =
 const OF_COMMAND: [&str; 2] = ["session-dir", "theme"];
 
 /// The given ones among the flags that have no effect there.
-pub(crate) fn given(args: &CliArgs) -> Vec<&'static str> {
+pub(crate) fn ignored_flags(args: &CliArgs) -> Vec<&'static str> {
     let rows = TABLE.iter().filter(|row| !row.columns.screen && row.text(&args.settings.0).is_some());
     let of_settings = rows.filter_map(|row| Some(row.columns.flag?.name));
     let others = [
@@ -43,7 +43,7 @@ pub(crate) fn no_effect(flags: &[&str]) -> String {
 /// the session has these rights and limits.
 pub(super) fn check(setup: &Setup, id: &str) -> Result<(), Refusal> {
     let (of_model, mut others): (Vec<_>, Vec<_>) =
-        given(&setup.args).into_iter().partition(|flag| OF_MODEL.contains(flag));
+        ignored_flags(&setup.args).into_iter().partition(|flag| OF_MODEL.contains(flag));
     if rights::are_kept(&setup.paths, id, &setup.args, &setup.settings, setup.first_mode()) {
         others.retain(|flag| *flag == "output");
     }

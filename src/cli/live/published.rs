@@ -23,7 +23,7 @@ use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::event::SessionEvent;
 
 /// A published session.
-pub(crate) struct Published {
+pub(crate) struct PublishedSession {
     live: Arc<LiveSession>,
     others: mpsc::UnboundedReceiver<AgentEvent>,
     orders: mpsc::UnboundedSender<Order>,
@@ -40,7 +40,7 @@ enum Order {
     End(Ending),
 }
 
-impl Published {
+impl PublishedSession {
     /// Publishes a session, in the current runtime.
     pub fn start(
         setup: Setup,
@@ -55,7 +55,7 @@ impl Published {
         let live = Arc::new(live);
         let (orders, received) = mpsc::unbounded_channel();
         let task = tokio::spawn(serve(setup, changes, helpers, Arc::clone(&live), received));
-        Published { live, others, orders, task }
+        PublishedSession { live, others, orders, task }
     }
 
     /// Passes on an event of the agent; returns whether the screen folds it, too.
@@ -63,7 +63,7 @@ impl Published {
         if let AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) = event
             && session.id != self.live.id
         {
-            self.live = Arc::new(self.live.succeeded(session));
+            self.live = Arc::new(self.live.successor(session));
             // The task ends only with this value.
             let _ = self.orders.send(Order::Replace(Arc::clone(&self.live)));
         }
@@ -71,8 +71,8 @@ impl Published {
     }
 
     /// Passes on a command of the screen.
-    pub fn sent(&self, command: &AgentCommand) {
-        self.live.sent(command);
+    pub fn note_command(&self, command: &AgentCommand) {
+        self.live.note_command(command);
     }
 
     /// Whether the agent works, or commands or background jobs run.

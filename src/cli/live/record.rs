@@ -144,7 +144,7 @@ impl FoundRecord {
 
 /// The record of a session that this process has open. Its file is removed on drop, unless it was kept.
 #[derive(Debug)]
-pub(crate) struct Registered {
+pub(crate) struct Registration {
     file: PathBuf,
     lock: PathBuf,
     written: LiveRecord,
@@ -152,7 +152,7 @@ pub(crate) struct Registered {
     _held: LockFile,
 }
 
-impl Drop for Registered {
+impl Drop for Registration {
     fn drop(&mut self) {
         if !self.is_kept {
             if let Some(exit) = self.written.exit {
@@ -170,7 +170,7 @@ fn folder(paths: &Paths) -> PathBuf {
     paths.state.join("live")
 }
 
-impl Registered {
+impl Registration {
     /// Writes the record of a session that this process has open. Fails with errors of the file system;
     /// another process has registered it.
     pub fn new(paths: &Paths, record: LiveRecord) -> io::Result<Self> {
@@ -179,7 +179,7 @@ impl Registered {
         let held = take(&lock)?.ok_or(io::ErrorKind::ResourceBusy)?;
         std::fs::write(&lock, "")?;
         write(&file, &record).inspect_err(|_| drop(std::fs::remove_file(&lock)))?;
-        Ok(Registered { file, lock, written: record, is_kept: false, _held: held })
+        Ok(Registration { file, lock, written: record, is_kept: false, _held: held })
     }
 
     /// Replaces the record if it changed. Fails with errors of the file system.
@@ -332,7 +332,7 @@ pub(crate) fn open_elsewhere(paths: &Paths, file: &Path) -> Option<LiveRecord> {
 
 /// The sessions of a directory that were interrupted at work, of which the user was not told yet. They count as
 /// told from now on.
-pub(crate) fn interrupted(paths: &Paths, directory: &Path) -> Vec<LiveRecord> {
+pub(crate) fn take_interrupted(paths: &Paths, directory: &Path) -> Vec<LiveRecord> {
     let is_news = |found: &FoundRecord| {
         let is_own = found.record.parent.is_none() && found.record.directory == directory;
         found.is_interrupted() && !found.record.told && is_own
@@ -425,8 +425,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::under(dir.path());
         assert!(all(&paths).is_empty());
-        let mut open = Registered::new(&paths, record("a", LiveState::Running)).unwrap();
-        assert!(Registered::new(&paths, record("a", LiveState::Idle)).is_err(), "registered twice");
+        let mut open = Registration::new(&paths, record("a", LiveState::Running)).unwrap();
+        assert!(Registration::new(&paths, record("a", LiveState::Idle)).is_err(), "registered twice");
         let found = of(&paths, "a").unwrap();
         assert_eq!((found.state(), found.is_live, found.is_interrupted()), (LiveState::Running, true, false));
         // What a kill leaves: the file, and a lock that is free.
@@ -452,7 +452,7 @@ mod tests {
             archive(&paths, "a", archived).unwrap();
             assert_eq!(of(&paths, "a").unwrap().row().archived, archived);
         }
-        let open = Registered::new(&paths, record("d", LiveState::Idle)).unwrap();
+        let open = Registration::new(&paths, record("d", LiveState::Idle)).unwrap();
         assert!(archive(&paths, "d", true).is_err(), "it is open");
         drop(open);
         for id in ["a", "b"] {
@@ -461,9 +461,9 @@ mod tests {
         assert!(all(&paths).is_empty());
         write(&folder(&paths).join("c.json"), &record("c", LiveState::Running)).unwrap();
         let here = Path::new("");
-        assert_eq!(interrupted(&paths, Path::new("/elsewhere")).len(), 0);
-        assert_eq!(interrupted(&paths, here).len(), 1);
-        assert_eq!(interrupted(&paths, here).len(), 0, "told once");
+        assert_eq!(take_interrupted(&paths, Path::new("/elsewhere")).len(), 0);
+        assert_eq!(take_interrupted(&paths, here).len(), 1);
+        assert_eq!(take_interrupted(&paths, here).len(), 0, "told once");
         assert!(of(&paths, "c").unwrap().is_interrupted());
         // The id is not a path.
         assert_eq!(of(&paths, "../config"), None);
@@ -473,7 +473,7 @@ mod tests {
     fn a_record_is_written_where_it_is_on_a_full_disk() {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::under(dir.path());
-        let _open = Registered::new(&paths, record("a", LiveState::Running)).unwrap();
+        let _open = Registration::new(&paths, record("a", LiveState::Running)).unwrap();
         let file = folder(&paths).join("a.json");
         for state in [LiveState::Idle, LiveState::Waiting, LiveState::Done] {
             overwrite(&file, serde_json::to_vec(&record("a", state)).unwrap()).unwrap();

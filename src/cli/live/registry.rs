@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::others::Others;
-use super::record::{self, LiveRecord, Registered};
+use super::record::{self, LiveRecord, Registration};
 use super::rights;
 use super::socket::LiveSocket;
 use crate::compose::Setup;
@@ -53,7 +53,7 @@ pub(crate) struct Registry {
     token: String,
     keeper: Keeper,
     /// The sessions, also those that have just ended.
-    open: HashMap<String, (Arc<LiveSession>, Registered)>,
+    open: HashMap<String, (Arc<LiveSession>, Registration)>,
     others: Arc<Others>,
     /// The kept modes of sessions without a terminal.
     modes: HashMap<String, PermissionMode>,
@@ -77,7 +77,7 @@ impl Registry {
     }
 
     /// Sets the new address of the process.
-    pub fn moved_to(&mut self, socket: &LiveSocket) {
+    pub fn set_address(&mut self, socket: &LiveSocket) {
         self.address = socket.address();
     }
 
@@ -116,7 +116,7 @@ impl Registry {
                 Some((_, open)) => open.update(record),
                 None => {
                     self.tell_if_interrupted(live);
-                    let new = Registered::new(&self.paths, record);
+                    let new = Registration::new(&self.paths, record);
                     let open = |registered| (Arc::clone(live), registered);
                     new.map(|registered| drop(self.open.insert(live.id.clone(), open(registered))))
                 }

@@ -21,12 +21,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::sync::Mutex;
 
-use super::commands::{self, known};
+use super::commands::{self, find_record};
 use super::relayed_board::RelayedBoard;
 use super::{record, start};
 use crate::args::CliArgs;
 use crate::attach::wire::relay::{MARK, PROTOCOL, RUN, SERVE};
-use crate::attach::wire::{FarCommand, Hello, Left, Welcome, spoken};
+use crate::attach::wire::{FarCommand, Hello, NextSession, Welcome, protocol_version};
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::session_lookup;
 use crate::process::exit::{Exit, fail, say};
@@ -53,7 +53,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Runs the process; returns its end.
 pub(crate) fn run(arguments: &[OsString]) -> Exit {
     match arguments {
-        [what] if what == PROTOCOL => say(&format!("{}\n", spoken())),
+        [what] if what == PROTOCOL => say(&format!("{}\n", protocol_version())),
         [what] if what == SERVE => serve().unwrap_or_else(|error| fail(Exit::Config, &error)),
         [what] if what == RUN => run_command().unwrap_or_else(|error| fail(Exit::Config, &error)),
         _ => fail(Exit::Usage, "this is what `tau attach ssh://HOST` starts: it is not for users"),
@@ -104,7 +104,7 @@ fn serve() -> Result<Exit, UserError> {
     });
     until_the_end(answer_all(move |request| {
         let relay = Arc::clone(&relay);
-        async move { relay.passed_on(request).await.unwrap_or_else(IntoResponse::into_response) }
+        async move { relay.pass_on(request).await.unwrap_or_else(IntoResponse::into_response) }
     }))
 }
 
@@ -178,7 +178,7 @@ fn welcome(hello: &Hello, paths: &Paths, root: &Path) -> Result<Welcome, UserErr
         let here = || std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
         let (id, of_session) = match hello.again {
             true => (wanted.clone(), None),
-            false => named(paths, root, wanted)?,
+            false => find_session(paths, root, wanted)?,
         };
         let directory = of_session.or(directory).unwrap_or_else(here);
         return Ok(Welcome::Session { id, directory });
@@ -202,8 +202,8 @@ fn welcome(hello: &Hello, paths: &Paths, root: &Path) -> Result<Welcome, UserErr
 }
 
 /// The session with this id, or the only one whose id begins or ends so, and its folder.
-fn named(paths: &Paths, root: &Path, wanted: &str) -> Result<(String, Option<PathBuf>), UserError> {
-    if let Some(found) = known(paths, wanted) {
+fn find_session(paths: &Paths, root: &Path, wanted: &str) -> Result<(String, Option<PathBuf>), UserError> {
+    if let Some(found) = find_record(paths, wanted) {
         return Ok((found.record.id, Some(found.record.directory)));
     }
     let none = || {
@@ -252,7 +252,7 @@ struct Relay {
 
 impl Relay {
     /// Passes a request on to the process that has its session open.
-    async fn passed_on(&self, request: Request) -> Result<Response, Problem> {
+    async fn pass_on(&self, request: Request) -> Result<Response, Problem> {
         self.guard.token(request.headers())?;
         let path = request.uri().path();
         let nothing = || Problem::not_found("there is nothing at this path; see /openapi.json");
@@ -279,8 +279,8 @@ impl Relay {
     async fn when_registered(&self, response: Response) -> Result<Response, Problem> {
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, MAX_BODY).await.map_err(|error| Problem::failed(error.to_string()))?;
-        let left: Option<Left> = serde_json::from_slice(&body).ok();
-        let is_missing = |left: &Left| self.elsewhere.owner(&left.id).is_none();
+        let left: Option<NextSession> = serde_json::from_slice(&body).ok();
+        let is_missing = |left: &NextSession| self.elsewhere.owner(&left.id).is_none();
         let end = Instant::now() + REGISTERED;
         while left.as_ref().is_some_and(is_missing) && Instant::now() < end {
             tokio::time::sleep(LOOK).await;

@@ -9,7 +9,7 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use parking_lot::Mutex;
 
-use super::listed::Listed;
+use super::listed::RowCache;
 use super::others::Others;
 use super::record;
 use crate::attach::wire::{BOARD, BoardAnswer, BoardAsk};
@@ -34,7 +34,7 @@ pub(super) struct RelayedBoard {
     others: Others,
     /// The folder to which the sessions have to belong.
     directory: Option<PathBuf>,
-    listed: Mutex<Listed>,
+    listed: Mutex<RowCache>,
 }
 
 impl RelayedBoard {
@@ -85,7 +85,7 @@ impl RelayedBoard {
                 (listed.rows(&self.paths), listed.number())
             };
             if known != Some(number) {
-                return BoardAnswer::Listed { known: number, sessions: Some(self.selected(rows)) };
+                return BoardAnswer::Listed { known: number, sessions: Some(self.select_rows(rows)) };
             }
             if Instant::now() >= end {
                 return BoardAnswer::Listed { known: number, sessions: None };
@@ -94,7 +94,7 @@ impl RelayedBoard {
         }
     }
 
-    fn selected(&self, mut rows: Vec<LiveRow>) -> Vec<LiveRow> {
+    fn select_rows(&self, mut rows: Vec<LiveRow>) -> Vec<LiveRow> {
         rows.retain(|row| self.directory.as_ref().is_none_or(|folder| row.directory.starts_with(folder)));
         rows.sort_by_key(|row| std::cmp::Reverse(row.changed));
         rows.truncate(MAX_ROWS);

@@ -36,7 +36,7 @@ const MODEL: [&str; 5] = ["base_url", "provider", "api", "model", "thinking"];
 /// The kept rights and limits of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Kept {
+struct SavedRights {
     /// The session's file.
     #[serde(with = "tau_tools::path_text")]
     file: PathBuf,
@@ -50,7 +50,7 @@ struct Kept {
     timeout: Option<u64>,
 }
 
-impl Kept {
+impl SavedRights {
     /// From flags and variables.
     fn of(args: &CliArgs, settings: &Settings, mode: PermissionMode) -> Self {
         let flags = &args.settings.0;
@@ -64,7 +64,7 @@ impl Kept {
         let model = MODEL.iter().filter(|_| flags.base_url.is_some());
         let plain = FLAGS.iter().chain(model).filter_map(|key| Some(((*key).to_owned(), flagged(key)?)));
         let strict = STRICTER.iter().filter_map(|key| Some(((*key).to_owned(), of_run(key)?)));
-        Kept {
+        SavedRights {
             file: PathBuf::new(),
             mode: of_run("permission_mode").map(|_| mode),
             settings: plain.chain(strict).collect(),
@@ -127,19 +127,19 @@ fn path(paths: &Paths, id: &str) -> PathBuf {
     folder(paths).join(format!("{id}.json"))
 }
 
-fn read(paths: &Paths, id: &str) -> Option<Kept> {
+fn read(paths: &Paths, id: &str) -> Option<SavedRights> {
     match read_capped(&path(paths, id), MAX_SIZE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         // There were limits, but which is not known.
-        read => Some(
-            read.ok()
-                .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-                .unwrap_or_else(|| Kept { mode: Some(PermissionMode::Plan), ..Kept::default() }),
-        ),
+        read => {
+            Some(read.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_else(|| {
+                SavedRights { mode: Some(PermissionMode::Plan), ..SavedRights::default() }
+            }))
+        }
     }
 }
 
-fn write(paths: &Paths, id: &str, kept: &Kept) -> io::Result<()> {
+fn write(paths: &Paths, id: &str, kept: &SavedRights) -> io::Result<()> {
     write_private(&path(paths, id), &serde_json::to_vec(kept)?)
 }
 
@@ -153,9 +153,9 @@ pub(crate) fn keep(
     mode: PermissionMode,
 ) -> io::Result<()> {
     let Some(file) = session.file.clone() else { return Ok(()) };
-    let kept = Kept::of(args, settings, mode);
-    if kept != Kept::default() {
-        return write(paths, &session.id, &Kept { file, ..kept });
+    let kept = SavedRights::of(args, settings, mode);
+    if kept != SavedRights::default() {
+        return write(paths, &session.id, &SavedRights { file, ..kept });
     }
     match std::fs::remove_file(path(paths, &session.id)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -171,7 +171,7 @@ pub(super) fn are_kept(
     settings: &Settings,
     mode: PermissionMode,
 ) -> bool {
-    let (own, kept) = (Kept::of(args, settings, mode), read(paths, id).unwrap_or_default());
+    let (own, kept) = (SavedRights::of(args, settings, mode), read(paths, id).unwrap_or_default());
     own.settings.iter().all(|(key, value)| kept.settings.get(key) == Some(value))
         && (own.mode.is_none() || own.mode == kept.mode)
         && (!own.no_tools || kept.no_tools)
@@ -199,7 +199,7 @@ fn keep_mode(
 ) -> io::Result<()> {
     let Some(file) = session.file.clone() else { return Ok(()) };
     let kept = read(paths, parent.unwrap_or(&session.id)).unwrap_or_default();
-    write(paths, &session.id, &Kept { file, mode: Some(mode), ..kept })
+    write(paths, &session.id, &SavedRights { file, mode: Some(mode), ..kept })
 }
 
 /// Adds what was kept of a session to arguments, where it is stricter; `settings` are the ones that hold without it.
@@ -210,7 +210,7 @@ pub(crate) fn restore(args: &mut CliArgs, paths: &Paths, settings: &Settings, id
 }
 
 /// The kept rights of a session, or of the one whose helper it is.
-fn of_session(paths: &Paths, root: &Path, id: &str) -> Option<Kept> {
+fn of_session(paths: &Paths, root: &Path, id: &str) -> Option<SavedRights> {
     let mut id = id.to_owned();
     for _ in 0..MAX_ABOVE {
         let kept = read(paths, &id);
@@ -236,7 +236,7 @@ pub(crate) fn sweep(paths: &Paths) {
         let path = entry.path();
         let age = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|time| time.elapsed().ok());
         let bytes = read_capped(&path, MAX_SIZE).unwrap_or_default();
-        let kept: Option<Kept> = serde_json::from_slice(&bytes).ok();
+        let kept: Option<SavedRights> = serde_json::from_slice(&bytes).ok();
         // A damaged file still limits its session.
         if age.is_some_and(|age| age > STALE) && kept.is_some_and(|kept| is_gone(&kept.file)) {
             let _ = std::fs::remove_file(&path);
@@ -258,7 +258,7 @@ mod tests {
         for file in ["work/there", "work/gone", "empty/away", "missing/far"] {
             let (_, id) = file.split_once('/').unwrap();
             let file = at("sessions").join(format!("{file}.jsonl"));
-            write(&paths, id, &Kept { file, no_tools: true, ..Kept::default() }).unwrap();
+            write(&paths, id, &SavedRights { file, no_tools: true, ..SavedRights::default() }).unwrap();
         }
         std::fs::write(path(&paths, "damaged"), "{").unwrap();
         let old = std::time::SystemTime::now() - STALE * 2;

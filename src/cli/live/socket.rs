@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::args::serve::LogFormat;
 use crate::process::socket_folder;
 use crate::serve::accept::{Listener, accept};
-use crate::serve::app::{App, Shared};
+use crate::serve::app::{App, AppParts};
 use crate::serve::guard::{Guard, new_token};
 use crate::serve::hub::Hub;
 use crate::serve::metrics::Metrics;
@@ -99,7 +99,7 @@ impl LiveSocket {
         metrics: &Arc<Metrics>,
         stopped: watch::Receiver<bool>,
     ) -> tokio::task::JoinHandle<()> {
-        let app = App::new(Shared {
+        let app = App::new(AppParts {
             hub: Arc::clone(hub),
             guard: Guard::new(&self.token, None, Vec::new(), RATE),
             metrics: Arc::clone(metrics),

@@ -15,7 +15,7 @@ const BLOCK: usize = 512;
 
 /// A file of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unpacked {
+pub(super) struct ArchiveFile {
     /// Relative, without `..`.
     pub path: String,
     pub bytes: Vec<u8>,
@@ -47,13 +47,13 @@ fn too_large() -> String {
     format!("the archive holds more than {} MB", MAX_SIZE / 1024 / 1024)
 }
 
-fn damaged() -> String {
+fn damage_message() -> String {
     "the archive is damaged".to_owned()
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Files {
-    pub files: Vec<Unpacked>,
+    pub files: Vec<ArchiveFile>,
     /// The number of links that were left out.
     pub links: usize,
     size: u64,
@@ -70,7 +70,7 @@ impl Files {
             return Err(format!("the archive has more than {MAX_ENTRIES} files").into());
         }
         if !path.is_empty() {
-            self.files.push(Unpacked { path, bytes, is_executable });
+            self.files.push(ArchiveFile { path, bytes, is_executable });
         }
         Ok(())
     }
@@ -79,11 +79,11 @@ impl Files {
 fn tar(bytes: &[u8]) -> Result<Files, UserError> {
     // The reader takes an archive that ends between two files as whole.
     if !bytes.ends_with(&[0; BLOCK]) {
-        return Err(damaged().into());
+        return Err(damage_message().into());
     }
     let mut found = Files::default();
-    for entry in tar::Archive::new(bytes).entries().map_err(|_| damaged())? {
-        let mut entry = entry.map_err(|_| damaged())?;
+    for entry in tar::Archive::new(bytes).entries().map_err(|_| damage_message())? {
+        let mut entry = entry.map_err(|_| damage_message())?;
         let kind = entry.header().entry_type();
         if kind.is_symlink() || kind.is_hard_link() {
             found.links += 1;
@@ -95,14 +95,14 @@ fn tar(bytes: &[u8]) -> Result<Files, UserError> {
         }
         let is_executable = is_executable(entry.header().mode().unwrap_or_default());
         let mut content = Vec::new();
-        entry.read_to_end(&mut content).map_err(|_| damaged())?;
+        entry.read_to_end(&mut content).map_err(|_| damage_message())?;
         found.add(&path, content, is_executable)?;
     }
     Ok(found)
 }
 
 fn zip(bytes: &[u8]) -> Result<Files, UserError> {
-    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|_| damaged())?;
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|_| damage_message())?;
     let mut found = Files::default();
     for index in 0..archive.len() {
         let file = archive.by_index(index).map_err(unreadable)?;
@@ -122,7 +122,7 @@ fn zip(bytes: &[u8]) -> Result<Files, UserError> {
 fn unreadable(error: zip::result::ZipError) -> String {
     match error {
         zip::result::ZipError::UnsupportedArchive(why) => format!("tau cannot read this archive: {why}"),
-        _ => damaged(),
+        _ => damage_message(),
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
         [entries.concat(), vec![0; 2 * BLOCK]].concat()
     }
 
-    fn paths(files: &[Unpacked]) -> Vec<&str> {
+    fn paths(files: &[ArchiveFile]) -> Vec<&str> {
         files.iter().map(|file| file.path.as_str()).collect()
     }
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     /// A zip with one file, compressed or not.
-    fn zipped(name: &str, content: &[u8], method: u16, mode: u32) -> Vec<u8> {
+    fn make_zip(name: &str, content: &[u8], method: u16, mode: u32) -> Vec<u8> {
         let mut packed = content.to_vec();
         if method == 8 {
             let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_zip_is_read_from_its_directory() {
         for method in [0, 8] {
-            let zip = zipped("a/b", b"some text, some text, some text", method, 0o100_755);
+            let zip = make_zip("a/b", b"some text, some text, some text", method, 0o100_755);
             let files = unpack(&zip).unwrap().files;
             assert_eq!((paths(&files), files[0].is_executable), (vec!["a/b"], true));
             assert_eq!(files[0].bytes, b"some text, some text, some text");
@@ -241,12 +241,12 @@ mod tests {
                 let _ = unpack(&bad);
             }
         }
-        let linked = unpack(&zipped("link", b"/etc/passwd", 0, 0o120_777)).unwrap();
+        let linked = unpack(&make_zip("link", b"/etc/passwd", 0, 0o120_777)).unwrap();
         assert_eq!((linked.files, linked.links), (Vec::new(), 1));
-        let mut other = zipped("a", b"some text", 0, 0);
+        let mut other = make_zip("a", b"some text", 0, 0);
         let at = other.windows(4).position(|part| part == b"some").unwrap();
         other[at] = b'S';
         assert!(unpack(&other).unwrap_err().contains("the archive is damaged"));
-        assert!(unpack(&zipped("../x", b"x", 0, 0)).unwrap_err().contains("outside"));
+        assert!(unpack(&make_zip("../x", b"x", 0, 0)).unwrap_err().contains("outside"));
     }
 }

@@ -20,7 +20,7 @@ use tokio::task::spawn_blocking;
 use super::archive;
 use super::source::{Source, without_secrets};
 use tau_agent::extensions::packages::digest::{self, FolderDigest, MAX_ENTRIES, MAX_SIZE};
-use tau_agent::extensions::packages::layout::{self, Layout, Listed};
+use tau_agent::extensions::packages::layout::{self, Layout, MarketplacePlugin};
 use tau_agent::extensions::packages::{PackageRecord, UNFINISHED};
 use tau_agent::provider::Failure;
 use tau_agent::provider::http::Http;
@@ -46,7 +46,7 @@ const OF_GIT: &[&str] = tau_tools::words!(
 );
 
 /// A package that is not in use yet.
-pub(crate) struct Staged {
+pub(crate) struct StagedPackage {
     /// Its files; their folder has the name of the package.
     pub root: PathBuf,
     pub name: String,
@@ -59,7 +59,7 @@ pub(crate) struct Staged {
 }
 
 /// Files in a folder.
-struct Fetched {
+struct FetchedFiles {
     revision: Option<String>,
     links: usize,
 }
@@ -70,7 +70,7 @@ pub(crate) async fn stage(
     plugin: Option<&str>,
     staging: &Path,
     http: &Http,
-) -> Result<Staged, UserError> {
+) -> Result<StagedPackage, UserError> {
     if let Source::Folder(path) = source
         && staging.canonicalize().map_err(words)?.starts_with(path.canonicalize().map_err(words)?)
     {
@@ -79,8 +79,8 @@ pub(crate) async fn stage(
     let folder = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(staging).map_err(words)?;
     let mut root = folder.path().join("files");
     let mut fetched = fetch(source, &root, http).await?;
-    let chosen = chosen(&root, plugin)?;
-    if let Some(Listed { name, source, folder: inner, .. }) = &chosen {
+    let chosen = choose_plugin(&root, plugin)?;
+    if let Some(MarketplacePlugin { name, source, folder: inner, .. }) = &chosen {
         let source =
             source.as_ref().ok_or_else(|| format!("its plugin {name} has a source of an unknown kind"))?;
         match layout::inside(source) {
@@ -110,18 +110,18 @@ pub(crate) async fn stage(
     let root = ready.canonicalize().map_err(words)?;
     let digest = digest::of_folder(&root)?;
     let record = PackageRecord {
-        source: source.recorded(),
+        source: source.canonical_text(),
         plugin: chosen.map(|chosen| chosen.name),
         revision: fetched.revision.or_else(|| found.version.clone()),
         description: found.description.clone(),
         sha256: digest.sha256.clone(),
         parts: found.parts.clone(),
     };
-    Ok(Staged { root, name, layout: found, digest, record, links: fetched.links, _folder: folder })
+    Ok(StagedPackage { root, name, layout: found, digest, record, links: fetched.links, _folder: folder })
 }
 
 /// The plugin that is meant, if the folder is a marketplace.
-fn chosen(root: &Path, plugin: Option<&str>) -> Result<Option<Listed>, UserError> {
+fn choose_plugin(root: &Path, plugin: Option<&str>) -> Result<Option<MarketplacePlugin>, UserError> {
     let is_plugin = root.join(".claude-plugin/plugin.json").is_file();
     let listed = layout::marketplace(root)?.filter(|_| plugin.is_some() || !is_plugin);
     let Some(listed) = listed else {
@@ -166,9 +166,9 @@ fn elsewhere(source: &str) -> Result<Source, UserError> {
     }
 }
 
-async fn fetch(source: &Source, into: &Path, http: &Http) -> Result<Fetched, UserError> {
+async fn fetch(source: &Source, into: &Path, http: &Http) -> Result<FetchedFiles, UserError> {
     match source {
-        Source::Folder(path) => Ok(Fetched { revision: None, links: copy(path, into)? }),
+        Source::Folder(path) => Ok(FetchedFiles { revision: None, links: copy(path, into)? }),
         Source::Archive(path) => unpack(&read_capped(path, MAX_SIZE).map_err(words)?, into),
         Source::Download(url) => unpack(&download(http, url, MAX_ARCHIVE).await?, into),
         Source::Git { url, at } => git(url, at.as_deref(), into).await,
@@ -231,10 +231,10 @@ fn write(path: &Path, bytes: &[u8], is_executable: bool) -> Result<(), UserError
 }
 
 /// Unpacks an archive, without the folder that may hold everything in it.
-fn unpack(bytes: &[u8], into: &Path) -> Result<Fetched, UserError> {
+fn unpack(bytes: &[u8], into: &Path) -> Result<FetchedFiles, UserError> {
     // The last of several files with the same name counts.
     let archive::Files { files, links, .. } = archive::unpack(bytes)?;
-    let files: BTreeMap<String, archive::Unpacked> =
+    let files: BTreeMap<String, archive::ArchiveFile> =
         files.into_iter().map(|file| (file.path.clone(), file)).collect();
     let top = files.keys().next().and_then(|path| path.split_once('/')).map(|(top, _)| format!("{top}/"));
     let top = top.filter(|top| files.keys().all(|path| path.starts_with(top.as_str()))).unwrap_or_default();
@@ -246,7 +246,7 @@ fn unpack(bytes: &[u8], into: &Path) -> Result<Fetched, UserError> {
             write(&into.join(path), &file.bytes, file.is_executable)?;
         }
     }
-    Ok(Fetched { revision: None, links })
+    Ok(FetchedFiles { revision: None, links })
 }
 
 /// Why git failed, in what it said: the line that says so, and what another program said before it. Advice that
@@ -305,7 +305,7 @@ const SETTINGS: [&str; 8] = [
 ];
 
 /// Fetches one commit of a repository. Its hooks and submodules stay away.
-async fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserError> {
+async fn git(url: &str, at: Option<&str>, into: &Path) -> Result<FetchedFiles, UserError> {
     let (clone, shown) = (into.with_extension("git"), without_secrets(url));
     std::fs::create_dir_all(&clone).map_err(words)?;
     let run = async |arguments: &[&str]| {
@@ -339,7 +339,7 @@ async fn git(url: &str, at: Option<&str>, into: &Path) -> Result<Fetched, UserEr
     let revision = run(&["rev-parse", "HEAD"]).await?;
     let links = copy(&clone, into)?;
     let _ = std::fs::remove_dir_all(&clone);
-    Ok(Fetched { revision: Some(revision), links })
+    Ok(FetchedFiles { revision: Some(revision), links })
 }
 
 /// The text of the user's settings of npm.
@@ -366,7 +366,7 @@ fn registry_of(name: &str, set: Option<String>, npmrc: &str) -> String {
 }
 
 /// Fetches a package from the registry of npm, and compares it with the hash that the registry has.
-async fn npm(name: &str, version: Option<&str>, into: &Path, http: &Http) -> Result<Fetched, UserError> {
+async fn npm(name: &str, version: Option<&str>, into: &Path, http: &Http) -> Result<FetchedFiles, UserError> {
     let registry = registry_of(name, std::env::var("npm_config_registry").ok(), &npmrc());
     let address = format!("{registry}/{}/{}", name.replace('/', "%2f"), version.unwrap_or("latest"));
     let asked = download(http, &address, MAX_MANIFEST).await;
@@ -391,7 +391,7 @@ async fn npm(name: &str, version: Option<&str>, into: &Path, http: &Http) -> Res
         return Err(format!("{tarball} does not have the hash that the registry says").into());
     }
     let fetched = unpack(&bytes, into)?;
-    Ok(Fetched { revision: get("/version").map(str::to_owned), ..fetched })
+    Ok(FetchedFiles { revision: get("/version").map(str::to_owned), ..fetched })
 }
 
 #[cfg(test)]

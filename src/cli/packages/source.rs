@@ -83,7 +83,7 @@ impl Source {
     }
 
     /// The source as it is shown and recorded: the same wherever it is read again, without passwords.
-    pub(crate) fn recorded(&self) -> String {
+    pub(crate) fn canonical_text(&self) -> String {
         let at =
             |at: &Option<String>, sign: char| at.as_ref().map(|at| format!("{sign}{at}")).unwrap_or_default();
         match self {
@@ -202,7 +202,7 @@ mod tests {
             assert_eq!(source, expected, "{text}");
             // The record is read as the same source.
             assert_eq!(
-                Source::parse(&source.recorded(), Path::new("/")).unwrap().stem(),
+                Source::parse(&source.canonical_text(), Path::new("/")).unwrap().stem(),
                 source.stem(),
                 "{text}"
             );
@@ -227,7 +227,7 @@ mod tests {
             ("git@h.example:o/r.git", "git+git@h.example:o/r.git"),
             ("https://h.example/@s/r", "git+https://h.example/@s/r"),
         ] {
-            assert_eq!(Source::parse(text, Path::new("/")).unwrap().recorded(), shown);
+            assert_eq!(Source::parse(text, Path::new("/")).unwrap().canonical_text(), shown);
             assert_eq!(without_secrets(shown), shown);
         }
     }

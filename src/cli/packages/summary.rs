@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
-use super::fetch::Staged;
+use super::fetch::StagedPackage;
 use crate::commands::table;
 use crate::process::plain;
 use tau_agent::extensions::ExtensionOptions;
 use tau_agent::extensions::packages::{Package, PackageRecord, digest};
 use tau_agent::extensions::places::Places;
-use tau_agent::extensions::registry::Loaded;
+use tau_agent::extensions::registry::LoadedExtensions;
 use tau_agent::extensions::skills::Skill;
 use tau_agent::extensions::skills::listing::{SKILL_BUDGET, listing};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport};
 use tau_protocol::extension::ExtensionKind;
-use tau_tools::counted::{byte_size, counted};
+use tau_tools::counted::{byte_size, pluralize};
 use tau_tools::regular_files::read_capped;
 use tau_tools::user_error::UserError;
 
@@ -23,7 +23,7 @@ use tau_tools::user_error::UserError;
 const MAX_NAMED: usize = 20;
 
 /// The summary of a package that is not in use yet, for the user to decide. `root` is the folder that its files get.
-pub(crate) fn text(staged: &Staged, before: Option<&PackageRecord>, root: &Path) -> String {
+pub(crate) fn text(staged: &StagedPackage, before: Option<&PackageRecord>, root: &Path) -> String {
     let package = Package {
         name: staged.name.clone(),
         record: staged.record.clone(),
@@ -33,7 +33,7 @@ pub(crate) fn text(staged: &Staged, before: Option<&PackageRecord>, root: &Path)
     let (servers, faults) = package.mcp_servers();
     let servers: Vec<McpServer> = servers.into_iter().map(|(_, server)| server).collect();
     let places = Places { packages: vec![package], ..Places::default() };
-    let loaded = Loaded::from_places(&places, &ExtensionOptions::default());
+    let loaded = LoadedExtensions::from_places(&places, &ExtensionOptions::default());
     let mut text = plain::line(&staged.name);
     text += &staged
         .layout
@@ -68,7 +68,7 @@ pub(crate) fn text(staged: &Staged, before: Option<&PackageRecord>, root: &Path)
 }
 
 /// The tokens that the package takes of every request once its files are in `root`: the list of skills names them.
-fn tokens_at(loaded: &Loaded, staged: &Staged, root: &Path) -> u64 {
+fn tokens_at(loaded: &LoadedExtensions, staged: &StagedPackage, root: &Path) -> u64 {
     let real = root.parent().and_then(|folder| Some(folder.canonicalize().ok()?.join(root.file_name()?)));
     let root = real.unwrap_or_else(|| root.to_owned());
     let placed = |skill: &Skill| {
@@ -80,7 +80,12 @@ fn tokens_at(loaded: &Loaded, staged: &Staged, root: &Path) -> u64 {
     listing(&skills, SKILL_BUDGET).tokens.into_iter().flatten().sum()
 }
 
-fn rows(staged: &Staged, loaded: &Loaded, servers: &[McpServer], tokens: u64) -> Vec<[String; 2]> {
+fn rows(
+    staged: &StagedPackage,
+    loaded: &LoadedExtensions,
+    servers: &[McpServer],
+    tokens: u64,
+) -> Vec<[String; 2]> {
     let names = |kind: ExtensionKind, sign: &str| {
         let rows = loaded.rows.iter().filter(|row| row.kind == kind);
         rows.map(|row| format!("{sign}{}", row.name)).collect::<Vec<_>>().join(", ")
@@ -117,10 +122,10 @@ fn rows(staged: &Staged, loaded: &Loaded, servers: &[McpServer], tokens: u64) ->
         if servers.is_empty() { "" } else { ", and the tools of its MCP servers, which are not known yet" };
     let files = format!(
         "{}, {}{}",
-        counted(staged.digest.files as u64, "file"),
+        pluralize(staged.digest.files as u64, "file"),
         byte_size(staged.digest.bytes),
         if staged.links > 0 {
-            format!(", without {}", counted(staged.links as u64, "link"))
+            format!(", without {}", pluralize(staged.links as u64, "link"))
         } else {
             String::new()
         }
@@ -146,7 +151,7 @@ fn rows(staged: &Staged, loaded: &Loaded, servers: &[McpServer], tokens: u64) ->
         ("allows", allowed.join(", ")),
         ("not used", staged.layout.unused.join(", ")),
         ("rights", rights),
-        ("price", format!("about {} in every request{more}", counted(tokens, "token"))),
+        ("price", format!("about {} in every request{more}", pluralize(tokens, "token"))),
         ("files", files),
         ("SHA-256", staged.digest.sha256.clone()),
     ];
@@ -158,7 +163,7 @@ fn rows(staged: &Staged, loaded: &Loaded, servers: &[McpServer], tokens: u64) ->
 const ROOT: &str = "${CLAUDE_PLUGIN_ROOT}";
 
 /// The hooks with their whole commands, which run unasked.
-fn hooks(loaded: &Loaded, staging: &str) -> String {
+fn hooks(loaded: &LoadedExtensions, staging: &str) -> String {
     let shown = loaded.hooks.iter().map(|hook| {
         let command = hook.command.trim().replace(staging, ROOT);
         format!("{} ({}): {command}", hook.event.name(), hook.matcher.text())
@@ -188,7 +193,7 @@ fn server(server: &McpServer) -> String {
 }
 
 /// The differences between the package in use and the one that would replace it.
-fn changes(before: &PackageRecord, root: &Path, staged: &Staged) -> String {
+fn changes(before: &PackageRecord, root: &Path, staged: &StagedPackage) -> String {
     if before.sha256 == staged.digest.sha256 {
         return "  the same files as before\n".to_owned();
     }

@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal};
 use super::exit::{Exit, Refusal, say};
 
 /// Whether the user of a terminal answers yes. Refuses with `alone` where standard input is no terminal.
-pub(crate) fn confirmed(question: &str, alone: &str) -> Result<bool, Refusal> {
+pub(crate) fn confirm(question: &str, alone: &str) -> Result<bool, Refusal> {
     if !std::io::stdin().is_terminal() {
         return Err(Refusal::usage(alone));
     }

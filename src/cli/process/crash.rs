@@ -36,7 +36,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// others continue, so [`crashed`] does not complete. Reports go to `state`.
 pub fn install_for_server(state: PathBuf) {
     std::panic::set_hook(Box::new(move |panic| {
-        let (what, place) = described(panic);
+        let (what, place) = describe_panic(panic);
         let saved = match write_report(&state, &report(&what, &place)) {
             Ok(path) => format!("the crash report is in {}", terminal::plain(&path.display().to_string())),
             Err(error) => format!("no crash report could be written: {error}"),
@@ -83,7 +83,7 @@ fn watchdog() -> Option<Sender<()>> {
 
 /// Completes when a thread or task has panicked. The terminal is restored by then; the caller should end with
 /// [`Exit::Crash`].
-pub async fn crashed() {
+pub async fn wait_for_crash() {
     if STATE.load(Ordering::SeqCst) == FINE {
         NOTICE.notified().await;
     }
@@ -102,7 +102,7 @@ pub fn or_crash(exit: Exit) -> Exit {
 }
 
 fn write_message(panic: &PanicHookInfo<'_>, state: &Path) {
-    let (what, place) = described(panic);
+    let (what, place) = describe_panic(panic);
     let mut text = format!("tau crashed: {} ({place})\r\n", terminal::plain(&what));
     match write_report(state, &report(&what, &place)) {
         Ok(path) => text.push_str(&format!(
@@ -115,7 +115,7 @@ fn write_message(panic: &PanicHookInfo<'_>, state: &Path) {
 }
 
 /// The message of a panic, and its location.
-fn described(panic: &PanicHookInfo<'_>) -> (String, String) {
+fn describe_panic(panic: &PanicHookInfo<'_>) -> (String, String) {
     let what = panic.payload_as_str().unwrap_or("(no message)").to_owned();
     (what, panic.location().map(ToString::to_string).unwrap_or_default())
 }

@@ -175,13 +175,13 @@ pub(crate) fn without_numbers(text: &str) -> String {
 pub fn say(text: &str) -> Exit {
     let mut out = std::io::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => output_failed(&error),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => report_output_failure(&error),
         _ => Exit::Ok,
     }
 }
 
 /// Reports that standard output cannot be written; returns the program's end.
-pub(crate) fn output_failed(error: &std::io::Error) -> Exit {
+pub(crate) fn report_output_failure(error: &std::io::Error) -> Exit {
     fail(Exit::Model, &format!("cannot write to standard output: {error}"))
 }
 

@@ -18,7 +18,7 @@ const WITHOUT_CODES: &str = "rmcp::transport::auth=warn";
 const VERBOSE: &str = "info,rmcp=warn,tau=debug";
 
 /// The filter to log with: `TAU_LOG` takes precedence over `--verbose`; `None` means no log.
-pub fn wanted(filter: Option<&str>, verbose: bool) -> Option<String> {
+pub fn effective_filter(filter: Option<&str>, verbose: bool) -> Option<String> {
     let filter = filter.map(str::trim).filter(|filter| !filter.is_empty());
     filter.map(str::to_owned).or_else(|| verbose.then(|| VERBOSE.to_owned()))
 }
@@ -75,7 +75,7 @@ mod tests {
             (Some("trace"), true, Some("trace")),
         ];
         for (filter, verbose, expected) in cases {
-            assert_eq!(wanted(filter, verbose).as_deref(), expected, "{filter:?} {verbose}");
+            assert_eq!(effective_filter(filter, verbose).as_deref(), expected, "{filter:?} {verbose}");
         }
     }
 

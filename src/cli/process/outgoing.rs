@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-use super::exit::output_failed;
+use super::exit::report_output_failure;
 
 /// The output of a front end, with its unwritten bytes.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
     /// Reports that the output cannot be written. A closed reader is no failure.
     fn note_failure(&mut self, error: &io::Error) {
         if error.kind() != ErrorKind::BrokenPipe && !std::mem::replace(&mut self.unwritable, true) {
-            output_failed(error);
+            report_output_failure(error);
         }
     }
 }

@@ -19,7 +19,7 @@ use tau_tools::user_error::UserError;
 
 /// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Caught {
+pub enum CaughtSignal {
     /// SIGINT. On the screen, Ctrl+C does not send it: there it is a key.
     Interrupt,
     /// SIGTERM.
@@ -36,18 +36,18 @@ pub enum Caught {
     Resize,
 }
 
-impl Caught {
+impl CaughtSignal {
     /// The number of SIGQUIT, which Ctrl+\ sends.
     pub(crate) const QUIT: u8 = 3;
 
     /// The program's end for this signal; `None` if it continues.
     pub fn exit(self) -> Option<Exit> {
         match self {
-            Caught::Interrupt => Some(Exit::Aborted),
-            Caught::Terminate => Some(Exit::Terminated),
-            Caught::HangUp => Some(Exit::HungUp),
-            Caught::Fatal(number) => Some(Exit::Signal(number)),
-            Caught::Suspend | Caught::Continue | Caught::Resize => None,
+            CaughtSignal::Interrupt => Some(Exit::Aborted),
+            CaughtSignal::Terminate => Some(Exit::Terminated),
+            CaughtSignal::HangUp => Some(Exit::HungUp),
+            CaughtSignal::Fatal(number) => Some(Exit::Signal(number)),
+            CaughtSignal::Suspend | CaughtSignal::Continue | CaughtSignal::Resize => None,
         }
     }
 }
@@ -91,7 +91,7 @@ pub(crate) fn allow_open_files() -> Result<(), UserError> {
 }
 
 /// The wait for one signal, which gives its watch back.
-type Wait = Pin<Box<dyn Future<Output = (Caught, Signal)> + Send>>;
+type Wait = Pin<Box<dyn Future<Output = (CaughtSignal, Signal)> + Send>>;
 
 /// A watch over signals.
 #[derive(Debug)]
@@ -105,12 +105,12 @@ impl Signals {
     /// refuses.
     pub(crate) fn for_screen() -> io::Result<Self> {
         let mut kinds = vec![
-            (Caught::Terminate, SignalKind::terminate()),
-            (Caught::HangUp, SignalKind::hangup()),
-            (Caught::Interrupt, SignalKind::interrupt()),
-            (Caught::Suspend, SignalKind::from_raw(Self::SIGTSTP)),
-            (Caught::Continue, SignalKind::from_raw(Self::SIGCONT)),
-            (Caught::Resize, SignalKind::window_change()),
+            (CaughtSignal::Terminate, SignalKind::terminate()),
+            (CaughtSignal::HangUp, SignalKind::hangup()),
+            (CaughtSignal::Interrupt, SignalKind::interrupt()),
+            (CaughtSignal::Suspend, SignalKind::from_raw(Self::SIGTSTP)),
+            (CaughtSignal::Continue, SignalKind::from_raw(Self::SIGCONT)),
+            (CaughtSignal::Resize, SignalKind::window_change()),
         ];
         kinds.extend(fatal());
         Self::watch(&kinds)
@@ -119,10 +119,12 @@ impl Signals {
     /// Watches the signals that end a program without a screen. A hangup ignored because of `nohup` stays
     /// ignored. Fails when the system refuses.
     pub(crate) fn for_batch() -> io::Result<Self> {
-        let mut kinds =
-            vec![(Caught::Interrupt, SignalKind::interrupt()), (Caught::Terminate, SignalKind::terminate())];
+        let mut kinds = vec![
+            (CaughtSignal::Interrupt, SignalKind::interrupt()),
+            (CaughtSignal::Terminate, SignalKind::terminate()),
+        ];
         if !ignores_hang_up() {
-            kinds.push((Caught::HangUp, SignalKind::hangup()));
+            kinds.push((CaughtSignal::HangUp, SignalKind::hangup()));
         }
         kinds.extend(fatal());
         Self::watch(&kinds)
@@ -131,13 +133,13 @@ impl Signals {
     const SIGTSTP: i32 = rustix::process::Signal::TSTP.as_raw();
     const SIGCONT: i32 = rustix::process::Signal::CONT.as_raw();
 
-    fn watch(kinds: &[(Caught, SignalKind)]) -> io::Result<Self> {
+    fn watch(kinds: &[(CaughtSignal, SignalKind)]) -> io::Result<Self> {
         let waits = kinds.iter().map(|(caught, kind)| Ok(wait(*caught, signal(*kind)?)));
         Ok(Signals { waits: waits.collect::<io::Result<_>>()? })
     }
 
     /// The next signal. Safe to drop before it completes. Several signals of one kind may be merged.
-    pub async fn next(&mut self) -> Caught {
+    pub async fn next(&mut self) -> CaughtSignal {
         match self.waits.next().await {
             Some((caught, watch)) => {
                 self.waits.push(wait(caught, watch));
@@ -157,7 +159,7 @@ impl Signals {
     }
 }
 
-fn wait(caught: Caught, mut watch: Signal) -> Wait {
+fn wait(caught: CaughtSignal, mut watch: Signal) -> Wait {
     Box::pin(async move {
         if watch.recv().await.is_none() {
             std::future::pending::<()>().await;
@@ -166,8 +168,9 @@ fn wait(caught: Caught, mut watch: Signal) -> Wait {
     })
 }
 
-fn fatal() -> impl Iterator<Item = (Caught, SignalKind)> {
-    let kind = |number: i32| Some((Caught::Fatal(u8::try_from(number).ok()?), SignalKind::from_raw(number)));
+fn fatal() -> impl Iterator<Item = (CaughtSignal, SignalKind)> {
+    let kind =
+        |number: i32| Some((CaughtSignal::Fatal(u8::try_from(number).ok()?), SignalKind::from_raw(number)));
     let numbers = FATAL.map(rustix::process::Signal::as_raw).into_iter().chain(fatal_on_linux());
     numbers.filter_map(kind)
 }

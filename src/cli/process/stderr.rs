@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::io;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// Capacity of the queue in bytes; further output is dropped.
 const QUEUE: usize = 256 << 10;
@@ -116,7 +116,7 @@ impl Writer {
                 count => {
                     let text = format!(
                         "tau: dropped {}: nobody was reading standard error\n",
-                        counted(count, "message")
+                        pluralize(count, "message")
                     );
                     pending.bytes.extend_from_slice(text.as_bytes());
                 }

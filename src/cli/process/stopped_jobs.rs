@@ -22,7 +22,7 @@ pub(crate) struct StoppedJobs {
 impl StoppedJobs {
     /// From the jobs that are known when the agent begins to end.
     pub fn beside(known: &[JobRow]) -> Self {
-        let mut jobs = StoppedJobs { before: ended(known), ..StoppedJobs::default() };
+        let mut jobs = StoppedJobs { before: ended_ids(known), ..StoppedJobs::default() };
         jobs.ending();
         jobs
     }
@@ -46,7 +46,7 @@ impl StoppedJobs {
     pub fn take(&mut self, event: &AgentEvent) {
         let AgentEvent::Shell(ShellEvent::JobsChanged { jobs }) = event else { return };
         if !self.is_ending {
-            self.before = ended(jobs);
+            self.before = ended_ids(jobs);
             return;
         }
         let is_stopped = |job: &&JobRow| job.state == JobState::Stopped && !self.before.contains(&job.id);
@@ -90,7 +90,7 @@ impl StoppedJobs {
 }
 
 /// The ids of the jobs that have ended.
-fn ended(jobs: &[JobRow]) -> Vec<u32> {
+fn ended_ids(jobs: &[JobRow]) -> Vec<u32> {
     jobs.iter().filter(|job| !job.is_running()).map(|job| job.id).collect()
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tokens::TokenRow;
 use tau_protocol::message::Usage;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 const DAY: i64 = 86_400;
 const MINUTE: i64 = 60;
@@ -70,7 +70,7 @@ impl Account {
 
 /// The reason why a request is refused.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Denied {
+pub struct Denial {
     /// The limit that was reached.
     pub text: String,
     /// Time until the next attempt, in seconds; `None` if a running request must end first.
@@ -86,16 +86,16 @@ pub struct Ledger {
 
 impl Ledger {
     /// Starts a request with the token `name` if its limits allow it. The error is the limit that forbids it.
-    pub fn admit(&mut self, name: &str, limits: &TokenRow, now: i64) -> Result<(), Denied> {
+    pub fn admit(&mut self, name: &str, limits: &TokenRow, now: i64) -> Result<(), Denial> {
         let account = self.accounts.entry(name.to_owned()).or_default();
         // Later ones are from before the clock was set back.
         account.recent.retain(|came| *came <= now && now.saturating_sub(*came) < MINUTE);
-        let denied = |text: String, wait| Err(Denied { text, wait });
+        let denied = |text: String, wait| Err(Denial { text, wait });
         let today = account.today(now);
         let tomorrow = Some(DAY - now.rem_euclid(DAY));
         if let Some(most) = limits.tokens_per_day.filter(|most| today.tokens() >= *most) {
             return denied(
-                format!("this token has used its {} per day (UTC)", counted(most, "token")),
+                format!("this token has used its {} per day (UTC)", pluralize(most, "token")),
                 tomorrow,
             );
         }
@@ -103,12 +103,15 @@ impl Ledger {
             return denied(format!("this token has used its ${most} per day (UTC)"), tomorrow);
         }
         if let Some(most) = limits.at_once.filter(|most| account.running >= *most) {
-            return denied(format!("this token allows {} at the same time", counted(most, "request")), None);
+            return denied(
+                format!("this token allows {} at the same time", pluralize(most, "request")),
+                None,
+            );
         }
         let recent = u32::try_from(account.recent.len()).unwrap_or(u32::MAX);
         if let Some(most) = limits.requests_per_minute.filter(|most| recent >= *most) {
             let wait = account.recent.front().map(|came| (MINUTE - (now - came)).max(1));
-            return denied(format!("this token allows {} per minute", counted(most, "request")), wait);
+            return denied(format!("this token allows {} per minute", pluralize(most, "request")), wait);
         }
         if limits.requests_per_minute.is_some() {
             account.recent.push_back(now);
@@ -136,7 +139,7 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn used(tokens: u64) -> Usage {
+    fn input_usage(tokens: u64) -> Usage {
         Usage { input: tokens, ..Usage::default() }
     }
 
@@ -150,7 +153,7 @@ mod tests {
             admit(&mut ledger, 120).unwrap_err().text,
             "this token allows 2 requests at the same time"
         );
-        ledger.settle("a", &used(1), 0.0, 120);
+        ledger.settle("a", &input_usage(1), 0.0, 120);
         let denied = admit(&mut ledger, 130).unwrap_err();
         assert_eq!(
             (denied.text.as_str(), denied.wait),
@@ -160,7 +163,7 @@ mod tests {
         assert_eq!(admit(&mut ledger, 160), Ok(()));
         assert_eq!(ledger.accounts["a"].total.requests, 3, "what is refused is not counted");
         // The clock was set back.
-        ledger.settle("a", &used(1), 0.0, 160);
+        ledger.settle("a", &input_usage(1), 0.0, 160);
         assert_eq!(admit(&mut ledger, 50), Ok(()));
     }
 
@@ -169,12 +172,12 @@ mod tests {
         let limits = TokenRow { tokens_per_day: Some(100), ..TokenRow::default() };
         let mut ledger = Ledger::default();
         ledger.admit("a", &limits, DAY + 10).unwrap();
-        ledger.settle("a", &used(100), 0.5, DAY + 20);
+        ledger.settle("a", &input_usage(100), 0.5, DAY + 20);
         let denied = ledger.admit("a", &limits, 2 * DAY - 7).unwrap_err();
         assert!(denied.text.contains("100 tokens per day") && denied.wait == Some(7), "{denied:?}");
         ledger.admit("a", &limits, 2 * DAY).unwrap();
         let limits = TokenRow { dollars_per_day: Some(0.5), ..TokenRow::default() };
-        ledger.settle("a", &used(1), 0.5, 2 * DAY);
+        ledger.settle("a", &input_usage(1), 0.5, 2 * DAY);
         assert!(ledger.admit("a", &limits, 2 * DAY).unwrap_err().text.contains("$0.5 per day"));
         assert_eq!((ledger.accounts["a"].total.input, ledger.accounts["a"].total.dollars), (101, 1.0));
     }
@@ -185,7 +188,7 @@ mod tests {
         let limits = TokenRow { at_once: Some(1), ..TokenRow::default() };
         for day in 0..40 {
             ledger.admit("a", &limits, day * DAY).unwrap();
-            ledger.settle("a", &used(3), 0.25, day * DAY);
+            ledger.settle("a", &input_usage(3), 0.25, day * DAY);
         }
         ledger.admit("a", &limits, 40 * DAY).unwrap();
         let text = serde_json::to_string(&ledger).unwrap();

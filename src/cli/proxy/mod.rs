@@ -23,7 +23,7 @@ use super::serve::accept::{Listener, accept, raise_file_limit};
 use crate::commands::table;
 use crate::compose::environment::{Environment, OnBadConfig};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
-use crate::process::signals::{Caught, Signals};
+use crate::process::signals::{CaughtSignal, Signals};
 use crate::process::{log, plain};
 use ledger::{Ledger, Tally};
 use server::{Accounts, Serving};
@@ -32,7 +32,7 @@ use tau_agent::provider::key_refresh::KeyRefresh;
 use tau_agent::provider::scripted::Router;
 use tau_agent::settings::private_files::{LockFile, SharedFile, read_json};
 use tau_app::token_count;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tokens::{TokenFile, TokenRow, TokenTable};
 
 /// Maximum size of the usage file, in bytes.
@@ -48,21 +48,21 @@ pub fn run(args: &ProxyArgs) -> Result<Exit, Refusal> {
     let file = args.tokens.clone().unwrap_or_else(|| environment.paths.config.join(tokens::TOKENS_FILE));
     match &args.action {
         None => serve(args, environment, file),
-        Some(ProxyAction::Add { name, limits }) => add(&environment.paths.shared(file), name, limits),
+        Some(ProxyAction::Add { name, limits }) => add(&environment.paths.shared_file(file), name, limits),
         Some(ProxyAction::Remove { name }) => {
-            tokens::change(&environment.paths.shared(file), name, None).map_err(Refusal::config)?;
+            tokens::change(&environment.paths.shared_file(file), name, None).map_err(Refusal::config)?;
             Ok(say(&format!("removed {name}\n")))
         }
         Some(ProxyAction::List) => {
             let table = TokenTable::read(&file).map_err(Refusal::config)?;
-            let ledger = read_ledger(&used_file(&environment))?;
-            Ok(say(&listed(&table, &ledger)))
+            let ledger = read_ledger(&usage_file(&environment))?;
+            Ok(say(&token_list(&table, &ledger)))
         }
     }
 }
 
 /// The usage file.
-fn used_file(environment: &Environment) -> PathBuf {
+fn usage_file(environment: &Environment) -> PathBuf {
     environment.paths.data.join("proxy-usage.json")
 }
 
@@ -84,7 +84,7 @@ fn add(file: &SharedFile, name: &str, limits: &LimitArgs) -> Result<Exit, Refusa
     Ok(say(&format!("{}\n", token.expose())))
 }
 
-fn listed(table: &TokenTable, ledger: &Ledger) -> String {
+fn token_list(table: &TokenTable, ledger: &Ledger) -> String {
     if table.tokens.is_empty() {
         return "no tokens; create one with `tau proxy add NAME`\n".to_owned();
     }
@@ -94,7 +94,7 @@ fn listed(table: &TokenTable, ledger: &Ledger) -> String {
             1 => "1 token".to_owned(),
             more => format!("{} tokens", token_count::tokens(more)),
         };
-        format!("{}, {tokens}, ${:.2}", counted(tally.requests, "request"), tally.dollars)
+        format!("{}, {tokens}, ${:.2}", pluralize(tally.requests, "request"), tally.dollars)
     };
     let row = |(name, row): (&String, &TokenRow)| {
         let account = ledger.accounts.get(name).cloned().unwrap_or_default();
@@ -125,10 +125,10 @@ fn read_ledger(file: &Path) -> Result<Ledger, Refusal> {
 }
 
 fn serve(args: &ProxyArgs, environment: Environment, file: PathBuf) -> Result<Exit, Refusal> {
-    if let Some(filter) = log::wanted(std::env::var("TAU_LOG").ok().as_deref(), false) {
+    if let Some(filter) = log::effective_filter(std::env::var("TAU_LOG").ok().as_deref(), false) {
         log::start(&environment.paths.state, &filter).map_err(Refusal::config)?;
     }
-    let used = used_file(&environment);
+    let used = usage_file(&environment);
     let lock = LockFile::try_take(&used.with_extension("json.lock")).map_err(Refusal::config)?;
     let Some(_lock) = lock else {
         let text = format!("another tau proxy counts in {}; end it first", used.display());
@@ -211,7 +211,7 @@ async fn listen(args: &ProxyArgs, serving: Arc<Serving>) -> Result<Exit, Refusal
 /// The end requested by a signal.
 async fn end(signals: &mut Signals) -> Exit {
     loop {
-        let caught: Caught = signals.next().await;
+        let caught: CaughtSignal = signals.next().await;
         if let Some(exit) = caught.exit() {
             return exit;
         }
@@ -221,7 +221,7 @@ async fn end(signals: &mut Signals) -> Exit {
 /// Saves the usage after it has changed.
 async fn save_changes(serving: Arc<Serving>) {
     loop {
-        serving.accounts.changed().await;
+        serving.accounts.wait_for_change().await;
         let saved = {
             let serving = Arc::clone(&serving);
             tokio::task::spawn_blocking(move || serving.accounts.save()).await

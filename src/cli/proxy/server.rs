@@ -25,7 +25,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::ledger::{Denied, Ledger, Tally};
+use super::ledger::{Denial, Ledger, Tally};
 use super::tokens::{TokenFile, TokenRow};
 use crate::serve::strangers::Stranger;
 use tau_agent::catalogue::Catalogue;
@@ -92,7 +92,7 @@ impl Accounts {
     }
 
     /// Waits until usage was counted.
-    pub async fn changed(&self) {
+    pub async fn wait_for_change(&self) {
         self.changed.notified().await;
     }
 }
@@ -103,8 +103,8 @@ pub fn routes(serving: Arc<Serving>, more: Router<Arc<Serving>>) -> Router {
         .route("/api/stream", post(answer))
         .route("/api/models", get(models))
         .route("/api/usage", get(usage))
-        .route("/v1/models", get(listed_models))
-        .route("/v1/models/{*id}", get(listed_model))
+        .route("/v1/models", get(list_models))
+        .route("/v1/models/{*id}", get(get_model))
         .merge(more)
         // Before any part of a body is read.
         .route_layer(from_fn_with_state(Arc::clone(&serving), check_token))
@@ -114,36 +114,36 @@ pub fn routes(serving: Arc<Serving>, more: Router<Arc<Serving>>) -> Router {
         .with_state(serving)
 }
 
-async fn nothing_there(address: Uri) -> Refused {
+async fn nothing_there(address: Uri) -> ErrorResponse {
     let text = format!(
         "tau proxy has nothing at {}; it answers /v1/messages, /v1/chat/completions, /v1/responses and /v1/models",
         address.path()
     );
-    Refused::new(StatusCode::NOT_FOUND, "not_found_error", text)
+    ErrorResponse::new(StatusCode::NOT_FOUND, "not_found_error", text)
 }
 
 /// An answer that is an error: the status, and a text for the user in the form that providers use.
-pub(super) struct Refused {
+pub(super) struct ErrorResponse {
     pub(super) status: StatusCode,
     pub(super) kind: &'static str,
     pub(super) text: String,
     pub(super) wait: Option<i64>,
 }
 
-impl Refused {
+impl ErrorResponse {
     pub(super) fn new(status: StatusCode, kind: &'static str, text: impl Into<String>) -> Self {
-        Refused { status, kind, text: text.into(), wait: None }
+        ErrorResponse { status, kind, text: text.into(), wait: None }
     }
 }
 
-impl From<Denied> for Refused {
-    fn from(denied: Denied) -> Self {
-        let Denied { text, wait } = denied;
-        Refused { wait, ..Refused::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", text) }
+impl From<Denial> for ErrorResponse {
+    fn from(denied: Denial) -> Self {
+        let Denial { text, wait } = denied;
+        ErrorResponse { wait, ..ErrorResponse::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", text) }
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
         tracing::info!(status = self.status.as_u16(), reason = self.text, "refused");
         // Both OpenAI's and Anthropic's clients find what they look for.
@@ -167,7 +167,7 @@ async fn check_token(
     State(serving): State<Arc<Serving>>,
     mut request: Request,
     next: Next,
-) -> Result<Response, Refused> {
+) -> Result<Response, ErrorResponse> {
     let client = serving.client(request.headers())?;
     if let Some(stranger) = request.extensions().get::<Stranger>() {
         stranger.is_known();
@@ -184,7 +184,7 @@ pub(super) struct Client {
 }
 
 impl Serving {
-    fn client(&self, headers: &HeaderMap) -> Result<Client, Refused> {
+    fn client(&self, headers: &HeaderMap) -> Result<Client, ErrorResponse> {
         let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = given.and_then(|value| value.split_once(' '));
         let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token);
@@ -195,7 +195,7 @@ impl Serving {
             // The file's content must not leak to the client.
             tracing::error!(%error, "cannot read the tokens");
             let text = "tau proxy cannot read its tokens; ask its administrator";
-            Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", text)
+            ErrorResponse::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", text)
         })?;
         let owner = token.and_then(|token| table.owner(token.trim()));
         let (name, limits) = owner.ok_or_else(|| {
@@ -203,38 +203,38 @@ impl Serving {
                 Some(_) => "wrong token: tau proxy does not know it",
                 None => "no token: set TAU_PROXY_TOKEN, or pass --proxy-token",
             };
-            Refused::new(StatusCode::UNAUTHORIZED, "authentication_error", text)
+            ErrorResponse::new(StatusCode::UNAUTHORIZED, "authentication_error", text)
         })?;
         Ok(Client { name: name.clone(), limits: limits.clone() })
     }
 
     /// This server's definition of the model, if it is served to this client.
-    fn model(&self, wanted: &Model, client: &Client) -> Result<Arc<Model>, Refused> {
-        let missing = |text: String| Refused::new(StatusCode::NOT_FOUND, "not_found_error", text);
+    fn model(&self, wanted: &Model, client: &Client) -> Result<Arc<Model>, ErrorResponse> {
+        let missing = |text: String| ErrorResponse::new(StatusCode::NOT_FOUND, "not_found_error", text);
         let known = self.catalogue.get(&wanted.provider, &wanted.id);
         let model = known.ok_or_else(|| missing(format!("there is no model {} here", wanted.reference())))?;
-        self.served(model, client)
+        self.check_served(model, client)
     }
 
     /// The model with this name, if it is served to this client: `provider/id`, or an id alone.
-    pub(super) fn named(&self, name: &str, client: &Client) -> Result<Arc<Model>, Refused> {
+    pub(super) fn find_model(&self, name: &str, client: &Client) -> Result<Arc<Model>, ErrorResponse> {
         let named = name.split_once('/').and_then(|(provider, id)| self.catalogue.get(provider, id));
         let by_id = || {
-            let mut models = self.catalogue.configured(&self.keys).into_iter();
+            let mut models = self.catalogue.usable_models(&self.keys).into_iter();
             models.find(|model| model.id == name && client.limits.allows(model))
         };
         let model = named.or_else(by_id).ok_or_else(|| {
             let text = format!("there is no model {name} here; GET /v1/models lists them");
-            Refused::new(StatusCode::NOT_FOUND, "not_found_error", text)
+            ErrorResponse::new(StatusCode::NOT_FOUND, "not_found_error", text)
         })?;
-        self.served(model, client)
+        self.check_served(model, client)
     }
 
-    fn served(&self, model: Arc<Model>, client: &Client) -> Result<Arc<Model>, Refused> {
-        let missing = |text: String| Refused::new(StatusCode::NOT_FOUND, "not_found_error", text);
+    fn check_served(&self, model: Arc<Model>, client: &Client) -> Result<Arc<Model>, ErrorResponse> {
+        let missing = |text: String| ErrorResponse::new(StatusCode::NOT_FOUND, "not_found_error", text);
         if !client.limits.allows(&model) {
             let text = format!("this token is not for {}", model.reference());
-            return Err(Refused::new(StatusCode::FORBIDDEN, "permission_error", text));
+            return Err(ErrorResponse::new(StatusCode::FORBIDDEN, "permission_error", text));
         }
         let has_key =
             model.api == Api::Scripted || self.catalogue.usable(&self.keys).contains(&model.provider);
@@ -252,10 +252,10 @@ async fn answer(
     State(serving): State<Arc<Serving>>,
     Extension(client): Extension<Client>,
     body: axum::body::Bytes,
-) -> Result<Response, Refused> {
+) -> Result<Response, ErrorResponse> {
     let call: ProxyCall = serde_json::from_slice(&body).map_err(|error| {
         let text = format!("the request is not valid: {error}");
-        Refused::new(StatusCode::BAD_REQUEST, "invalid_request_error", text)
+        ErrorResponse::new(StatusCode::BAD_REQUEST, "invalid_request_error", text)
     })?;
     let model = serving.model(&call.model, &client)?;
     let max_tokens = call.options.max_tokens;
@@ -277,20 +277,20 @@ pub(super) async fn begin(
     bytes: usize,
     max_tokens: Option<u64>,
     request: impl FnOnce(Arc<Model>, Option<Secret>) -> ModelRequest,
-) -> Result<(EventStream, Counted), Refused> {
+) -> Result<(EventStream, AnswerMeter), ErrorResponse> {
     let key = serving.keys.key(&model).await.map_err(|failure| {
         tracing::error!(error = %failure, provider = model.provider, "no key");
         let text = format!("the key for {} cannot be read here", model.provider);
-        Refused::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", text)
+        ErrorResponse::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", text)
     })?;
     if client.limits.dollars_per_day.is_some() && !is_priced(&model) {
         let text = "the price of this model is not known, and this token has a limit in dollars";
-        return Err(Refused::new(StatusCode::FORBIDDEN, "permission_error", text));
+        return Err(ErrorResponse::new(StatusCode::FORBIDDEN, "permission_error", text));
     }
     let admitted = |ledger: &mut Ledger| ledger.admit(&client.name, &client.limits, now());
     serving.accounts.with(admitted)?;
     tracing::info!(token = client.name, model = model.reference(), bytes, "request");
-    let counted = Counted {
+    let counted = AnswerMeter {
         serving: Arc::clone(serving),
         name: client.name,
         model: Arc::clone(&model),
@@ -306,7 +306,7 @@ pub(super) async fn begin(
 }
 
 /// A model in the lists of OpenAI and of Anthropic.
-fn listed(model: &Model) -> Value {
+fn model_json(model: &Model) -> Value {
     json!({
         "id": model.reference(),
         "object": "model",
@@ -318,24 +318,24 @@ fn listed(model: &Model) -> Value {
     })
 }
 
-async fn listed_models(
+async fn list_models(
     State(serving): State<Arc<Serving>>,
     Extension(client): Extension<Client>,
 ) -> Json<Value> {
-    let models = serving.catalogue.configured(&serving.keys);
-    let rows = models.iter().filter(|model| client.limits.allows(model)).map(|model| listed(model));
+    let models = serving.catalogue.usable_models(&serving.keys);
+    let rows = models.iter().filter(|model| client.limits.allows(model)).map(|model| model_json(model));
     let rows: Vec<Value> = rows.collect();
     let id = |row: Option<&Value>| row.and_then(|row| row.get("id")).cloned();
     let (first, last) = (id(rows.first()), id(rows.last()));
     Json(json!({ "object": "list", "data": rows, "has_more": false, "first_id": first, "last_id": last }))
 }
 
-async fn listed_model(
+async fn get_model(
     State(serving): State<Arc<Serving>>,
     Extension(client): Extension<Client>,
     axum::extract::Path(id): axum::extract::Path<String>,
-) -> Result<Json<Value>, Refused> {
-    Ok(Json(listed(&*serving.named(&id, &client)?)))
+) -> Result<Json<Value>, ErrorResponse> {
+    Ok(Json(model_json(&*serving.find_model(&id, &client)?)))
 }
 
 /// The longest silence before an answer begins: proxies in between take a longer one for the end of a connection.
@@ -345,7 +345,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// client has left is read to its end, since only then its cost is known.
 pub(super) async fn forward<T, I: IntoIterator<Item = T>>(
     mut events: EventStream,
-    mut counted: Counted,
+    mut counted: AnswerMeter,
     mut write: impl FnMut(Option<StreamEvent>) -> I,
     sender: mpsc::Sender<T>,
 ) {
@@ -393,7 +393,7 @@ async fn read_rest(
 }
 
 /// A running answer; its usage is counted on drop.
-pub(super) struct Counted {
+pub(super) struct AnswerMeter {
     serving: Arc<Serving>,
     name: String,
     model: Arc<Model>,
@@ -411,7 +411,7 @@ pub(super) struct Counted {
     pub(super) is_left: bool,
 }
 
-impl Counted {
+impl AnswerMeter {
     pub(super) fn note(&mut self, event: &StreamEvent) {
         match event {
             StreamEvent::Usage(usage) => self.usage = *usage,
@@ -430,7 +430,7 @@ impl Counted {
     /// The usage. An answer that was cut before its provider reported it is counted by its size; one that the
     /// client left, and that did not end afterwards, by its possible cost. Otherwise clients could use models
     /// for less by leaving in time.
-    fn used(&self) -> Usage {
+    fn billable_usage(&self) -> Usage {
         let mut usage = self.usage;
         if !self.is_whole {
             let asked = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
@@ -442,9 +442,9 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for AnswerMeter {
     fn drop(&mut self) {
-        let usage = self.used();
+        let usage = self.billable_usage();
         let dollars = self.model.cost.map_or(0.0, |price| price.of(&usage).total);
         self.serving.accounts.with(|ledger| ledger.settle(&self.name, &usage, dollars, now()));
         self.serving.accounts.changed.notify_one();
@@ -462,7 +462,7 @@ impl Drop for Counted {
 
 /// The models that the token is for.
 async fn models(State(serving): State<Arc<Serving>>, Extension(client): Extension<Client>) -> Json<Value> {
-    let models = serving.catalogue.configured(&serving.keys);
+    let models = serving.catalogue.usable_models(&serving.keys);
     let rows = models.iter().filter(|model| client.limits.allows(model)).map(|model| {
         json!({
             "provider": model.provider,

@@ -202,7 +202,7 @@ mod tests {
     fn tokens_are_added_and_removed_and_the_file_keeps_its_comments() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("proxy.toml");
-        let shared = tau_agent::settings::Paths::under(dir.path()).shared(path.clone());
+        let shared = tau_agent::settings::Paths::under(dir.path()).shared_file(path.clone());
         let mut file = TokenFile::open(path.clone()).unwrap();
         assert_eq!(file.current().unwrap().tokens.len(), 0);
         std::fs::write(&path, "# ours\n[tokens.old]\nsha256 = \"").unwrap();

@@ -100,7 +100,7 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
         }
         RpcCommand::Export { file } => state.export(call, file),
         RpcCommand::Answer { id, answer } => {
-            state.mirror.answered(&id);
+            state.mirror.remove_question(&id);
             state.send(QuestionCommand::Answer { id, answer });
         }
         RpcCommand::Nothing => {}
@@ -109,7 +109,7 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
 
 fn send(state: &mut RpcState, call: &RpcCall, command: impl Into<AgentCommand>) {
     state.send(command);
-    state.done(call);
+    state.acknowledge(call);
 }
 
 fn tune(state: &mut RpcState, call: &RpcCall, tuning: Tuning) {
@@ -230,7 +230,7 @@ fn enqueue(state: &mut RpcState, call: RpcCall, message: UserMessage, queue: Que
 fn abort(state: &mut RpcState, call: RpcCall) {
     state.send(RunCommand::Abort);
     if state.phase == RunPhase::Idle && state.waiting.compactions.is_empty() {
-        state.done(&call);
+        state.acknowledge(&call);
     } else {
         state.waiting.aborts.push(call);
     }

@@ -61,20 +61,26 @@ pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
             state.emptied = (state.queues() == QueueTexts::default()).then_some(before);
             pass_on(state, &event);
         }
-        AgentEvent::Queue(QueueEvent::QueueReturned { texts, .. }) => returned(state, texts),
+        AgentEvent::Queue(QueueEvent::QueueReturned { texts, .. }) => on_queue_returned(state, texts),
         AgentEvent::Run(RunEvent::CompactionEnd {
             reason, ref result, aborted, ref error_message, ..
         }) => {
-            let answer =
-                compacted(state, reason, result.as_deref(), aborted, error_message.as_deref(), &event);
+            let answer = on_compaction_end(
+                state,
+                reason,
+                result.as_deref(),
+                aborted,
+                error_message.as_deref(),
+                &event,
+            );
             answer.into_iter().for_each(|answer| answer(state));
         }
         AgentEvent::Shell(ShellEvent::BashExecutionUpdate { id, delta }) => {
-            shell_wrote(state, id.as_deref(), &delta);
+            on_shell_output(state, id.as_deref(), &delta);
         }
-        AgentEvent::Shell(ShellEvent::BashEnd { id, message }) => shell_ended(state, id.as_deref(), &message),
+        AgentEvent::Shell(ShellEvent::BashEnd { id, message }) => on_bash_end(state, id.as_deref(), &message),
         AgentEvent::Session(event) => of_session(state, event),
-        AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => answered(state, ticket, answer),
+        AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => on_answer(state, ticket, answer),
         AgentEvent::Task(TaskEvent::Stopped) => {
             state.stopped = true;
             state.give_up("tau is shutting down");
@@ -90,7 +96,7 @@ fn of_session(state: &mut RpcState, event: SessionEvent) {
         SessionEvent::SessionOpened { session, .. } => {
             let commands = state.host.enter_directory(&session.cwd);
             state.commands.extend(commands);
-            changed(state);
+            answer_session_change(state);
         }
         SessionEvent::SessionRefused { error } => {
             if let Some(change) = state.waiting.changes.pop_front() {
@@ -112,7 +118,7 @@ fn of_session(state: &mut RpcState, event: SessionEvent) {
 /// Starts an answer for a client of the older document.
 fn begin_partial(state: &mut RpcState, answer: &AssistantMessage) {
     let partial = PartialMessage::new(answer);
-    state.write(&partial.begun());
+    state.write(&partial.start_record());
     state.partial = Some(partial);
 }
 
@@ -121,12 +127,12 @@ fn end_partial(state: &mut RpcState, message: &Message, now: Instant) {
     let Some(mut partial) = state.partial.take() else { return };
     partial.flush(now).into_iter().for_each(|record| state.write(&record));
     if let Message::Assistant(answer) = message {
-        state.write(&partial::ended(answer));
+        state.write(&partial::end_record(answer));
     }
 }
 
 /// Answers the call that opened another session, after a fork with the text that follows.
-fn changed(state: &mut RpcState) {
+fn answer_session_change(state: &mut RpcState) {
     let Some(PendingSessionChange { call, fork, .. }) = state.waiting.changes.pop_front() else { return };
     if fork {
         state.waiting.forked = Some(call);
@@ -154,7 +160,7 @@ fn rest(state: &mut RpcState) {
         return;
     }
     for call in std::mem::take(&mut state.waiting.aborts) {
-        state.done(&call);
+        state.acknowledge(&call);
     }
     let unsent = std::mem::take(&mut state.unsent);
     if !state.waiting.changes.is_empty() {
@@ -166,7 +172,7 @@ fn rest(state: &mut RpcState) {
         None if unsent => {
             state.phase = RunPhase::Starting;
             state.send(RunCommand::SendQueued);
-            state.notice_if_unstarted();
+            state.detect_unstarted_run();
         }
         None => {}
     }
@@ -186,7 +192,7 @@ fn update(state: &mut RpcState, usage: Usage, delta: Delta, now: Instant) {
 }
 
 /// Handles texts that the agent returned: from a fork, from the queues, or from a refused prompt.
-fn returned(state: &mut RpcState, texts: Vec<String>) {
+fn on_queue_returned(state: &mut RpcState, texts: Vec<String>) {
     if let Some(call) = state.waiting.forked.take() {
         let text = texts.into_iter().next().unwrap_or_default();
         return state.give(&call, &json!({ "text": text, "cancelled": false }));
@@ -207,7 +213,7 @@ fn returned(state: &mut RpcState, texts: Vec<String>) {
 type Answer = Box<dyn FnOnce(&mut RpcState)>;
 
 /// Reports the end of a compaction; the answer to its call comes after it.
-fn compacted(
+fn on_compaction_end(
     state: &mut RpcState,
     reason: CompactionReason,
     result: Option<&CompactionResult>,
@@ -238,7 +244,7 @@ fn compacted(
     }))
 }
 
-fn shell_wrote(state: &mut RpcState, id: Option<&str>, delta: &str) {
+fn on_shell_output(state: &mut RpcState, id: Option<&str>, delta: &str) {
     let mut record = json!({ "type": "bash_execution_update" });
     let call = id.and_then(|id| state.waiting.shells.get(id));
     if let Some(id) = call.and_then(|call| call.id.clone()) {
@@ -248,7 +254,7 @@ fn shell_wrote(state: &mut RpcState, id: Option<&str>, delta: &str) {
     state.write(&record);
 }
 
-fn shell_ended(state: &mut RpcState, id: Option<&str>, run: &BashExecution) {
+fn on_bash_end(state: &mut RpcState, id: Option<&str>, run: &BashExecution) {
     let Some(call) = id.and_then(|id| state.waiting.shells.remove(id)) else { return };
     if state.sends_all(call.is_bare()) {
         state.write(&json!({ "type": "bash_end", "message": protocol::bash_message(run) }));
@@ -257,7 +263,7 @@ fn shell_ended(state: &mut RpcState, id: Option<&str>, run: &BashExecution) {
 }
 
 /// Handles the answer to a query, or the confirmation that everything before it has taken effect.
-fn answered(state: &mut RpcState, ticket: u64, answer: Result<QueryAnswer, UserError>) {
+fn on_answer(state: &mut RpcState, ticket: u64, answer: Result<QueryAnswer, UserError>) {
     if state.waiting.start == Some(ticket) {
         state.waiting.start = None;
         // The messages have been taken out of the queues in the meantime.
@@ -271,7 +277,7 @@ fn answered(state: &mut RpcState, ticket: u64, answer: Result<QueryAnswer, UserE
     }
     let Some((call, prepared)) = state.waiting.tickets.remove(&ticket) else { return };
     match (prepared, answer) {
-        (Some(Value::Null), _) => state.done(&call),
+        (Some(Value::Null), _) => state.acknowledge(&call),
         (Some(data), _) => state.give(&call, &data),
         (None, Ok(QueryAnswer::State(session))) => {
             let json = state_with(state, &session);

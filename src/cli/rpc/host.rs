@@ -57,7 +57,7 @@ impl RpcHost for SetupHost {
     }
 
     fn available(&self) -> Vec<Arc<Model>> {
-        self.catalogue.configured(&self.keys)
+        self.catalogue.usable_models(&self.keys)
     }
 
     fn can_use(&self, model: &Model) -> bool {
@@ -69,7 +69,7 @@ impl RpcHost for SetupHost {
     }
 
     fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, UserError> {
-        export::write(session, &export::ExportTarget::named(file, dir), &export::secrets(&self.keys))
+        export::write(session, &export::ExportTarget::for_file(file, dir), &export::secrets(&self.keys))
             .map(|(path, _)| path)
     }
 

@@ -6,7 +6,7 @@ use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-use tau_agent::session::surrogates::repaired;
+use tau_agent::session::surrogates::repair_json;
 
 /// Maximum length of a record in bytes, without its line end.
 pub const MAX_LEN: usize = 64 << 20;
@@ -82,7 +82,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             return Some(InputLine::TooLong);
         }
         let blank = bytes.iter().all(|byte| matches!(byte, b' ' | b'\t'));
-        (!blank).then(|| InputLine::Record(repaired(&String::from_utf8_lossy(bytes)).into_owned()))
+        (!blank).then(|| InputLine::Record(repair_json(&String::from_utf8_lossy(bytes)).into_owned()))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::compose::profile::FrontEndProfile;
 use crate::headless::batch::{BatchDriver, Stop};
 use crate::process::exit::{Exit, warn};
 use crate::process::outgoing::Outgoing;
-use crate::process::signals::Caught;
+use crate::process::signals::CaughtSignal;
 use host::RpcHost;
 use lines::{InputLine, LineReader, MAX_LEN};
 use state::RpcState;
@@ -50,7 +50,7 @@ pub async fn run(
     events: RpcEvents,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
-    signals: impl AsyncFnMut() -> Caught,
+    signals: impl AsyncFnMut() -> CaughtSignal,
 ) -> Exit {
     let task = agent.task.abort_handle();
     let mut service = RpcService {
@@ -85,9 +85,9 @@ enum Wake {
     Due,
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> RpcService<R, W, S> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> CaughtSignal> RpcService<R, W, S> {
     async fn serve(&mut self) -> Exit {
-        self.greeted().await;
+        self.consume_startup_events().await;
         loop {
             while let Some(record) = self.state.records.pop_front() {
                 self.out.push(&record);
@@ -123,7 +123,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
     }
 
     /// Consumes the agent's start-up events without writing them: no command was read yet.
-    async fn greeted(&mut self) {
+    async fn consume_startup_events(&mut self) {
         while let Some(event) = self.driver.agent.events.recv().await {
             let last = matches!(event, AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. }));
             warn_of(&event);

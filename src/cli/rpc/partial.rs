@@ -79,7 +79,7 @@ impl PartialMessage {
     }
 
     /// The record of its beginning.
-    pub fn begun(&self) -> Value {
+    pub fn start_record(&self) -> Value {
         let message = self.so_far();
         json!({
             "type": "message_update",
@@ -109,7 +109,7 @@ impl PartialMessage {
 }
 
 /// The record of the end of an answer: `done` with the message, or `error` if it failed or was stopped.
-pub(crate) fn ended(answer: &AssistantMessage) -> Value {
+pub(crate) fn end_record(answer: &AssistantMessage) -> Value {
     let message = protocol::message(&Message::Assistant(answer.clone()));
     let reason = message.get("stopReason").cloned().unwrap_or_default();
     let event = match answer.stop_reason {

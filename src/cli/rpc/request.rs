@@ -124,12 +124,12 @@ pub(crate) enum RpcCommand {
 pub fn read(line: &InputLine) -> RpcRequest {
     let text = match line {
         InputLine::Record(text) => text,
-        InputLine::TooLong => return unparsed(None, "the line is longer than 64 MiB"),
+        InputLine::TooLong => return parse_failure(None, "the line is longer than 64 MiB"),
     };
     let fields = match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => fields,
-        Ok(_) => return unparsed(None, "a command is a JSON object"),
-        Err(error) => return unparsed(None, &error.to_string()),
+        Ok(_) => return parse_failure(None, "a command is a JSON object"),
+        Err(error) => return parse_failure(None, &error.to_string()),
     };
     let id = fields.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
     match fields.get("type") {
@@ -137,11 +137,11 @@ pub fn read(line: &InputLine) -> RpcRequest {
             let command = command(kind, &Fields(&fields));
             RpcRequest { call: RpcCall { id, command: kind.clone() }, command }
         }
-        _ => unparsed(id, "type must be a string"),
+        _ => parse_failure(id, "type must be a string"),
     }
 }
 
-fn unparsed(id: Option<Value>, why: &str) -> RpcRequest {
+fn parse_failure(id: Option<Value>, why: &str) -> RpcRequest {
     let command = Err(UserError::new("Failed to parse command").because(why));
     RpcRequest { call: RpcCall { id, command: "parse".to_owned() }, command }
 }
@@ -226,7 +226,7 @@ const COMMANDS: &[(&str, FieldReader)] = &[
     }),
     ("drop_plan", |_| Ok(RpcCommand::DropPlan)),
     ("set_goal", |fields| {
-        Ok(RpcCommand::SetGoal(fields.given("command").map(|_| goal(fields)).transpose()?))
+        Ok(RpcCommand::SetGoal(fields.non_null("command").map(|_| goal(fields)).transpose()?))
     }),
     ("pursue_goal", |_| Ok(RpcCommand::PursueGoal)),
     ("side_question", |fields| Ok(RpcCommand::SideQuestion(fields.text("message")?))),
@@ -234,7 +234,7 @@ const COMMANDS: &[(&str, FieldReader)] = &[
     // Permission rules and pending approvals.
     ("get_rule_coverage", |fields| {
         let names = Verdict::ALL.map(|list| (list.name(), list));
-        let list = match fields.given("list") {
+        let list = match fields.non_null("list") {
             Some(_) => fields.one_of("list", &names)?,
             None => Verdict::Allow,
         };
@@ -252,7 +252,7 @@ const COMMANDS: &[(&str, FieldReader)] = &[
     ("stop_job", |fields| Ok(RpcCommand::Jobs(ShellCommand::StopJob { job: fields.job()? }))),
     ("keep_jobs", |fields| {
         Ok(RpcCommand::Jobs(ShellCommand::KeepJobs {
-            job: fields.given("job").map(|_| fields.job()).transpose()?,
+            job: fields.non_null("job").map(|_| fields.job()).transpose()?,
             kept: fields.flag("kept")?,
         }))
     }),
@@ -301,7 +301,7 @@ fn rule_change(fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
 }
 
 fn prompt(fields: &Fields<'_>) -> Result<RpcCommand, UserError> {
-    let streaming = match fields.given("streamingBehavior") {
+    let streaming = match fields.non_null("streamingBehavior") {
         None => None,
         Some(_) => {
             let names = [("steer", Queue::Steer), ("followUp", Queue::FollowUp)];
@@ -365,7 +365,7 @@ struct Fields<'a>(&'a Map<String, Value>);
 
 impl Fields<'_> {
     /// A present field; null counts as absent.
-    fn given(&self, name: &str) -> Option<&Value> {
+    fn non_null(&self, name: &str) -> Option<&Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
@@ -385,12 +385,12 @@ impl Fields<'_> {
                 .map(str::to_owned)
                 .ok_or_else(|| UserError::new(format!("{name} must be a string")))
         };
-        self.given(name).map(text).transpose()
+        self.non_null(name).map(text).transpose()
     }
 
     /// The id of a background job.
     fn job(&self) -> Result<u32, UserError> {
-        let id = self.given("job").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok());
+        let id = self.non_null("job").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok());
         id.ok_or_else(|| "job must be the number of a job".to_owned().into())
     }
 
@@ -402,12 +402,12 @@ impl Fields<'_> {
         let flag = |value: &Value| {
             value.as_bool().ok_or_else(|| UserError::new(format!("{name} must be true or false")))
         };
-        self.given(name).map(flag).transpose()
+        self.non_null(name).map(flag).transpose()
     }
 
     /// The value with that name in a closed list.
     fn one_of<T: Copy>(&self, name: &str, list: &[(&str, T)]) -> Result<T, UserError> {
-        let found = self.given(name).and_then(Value::as_str);
+        let found = self.non_null(name).and_then(Value::as_str);
         let found = list.iter().find(|(known, _)| Some(*known) == found);
         found.map(|(_, value)| *value).ok_or_else(|| {
             let names: Vec<&str> = list.iter().map(|(known, _)| *known).collect();
@@ -420,7 +420,7 @@ impl Fields<'_> {
     }
 
     fn list(&self, name: &str) -> Result<&[Value], UserError> {
-        match self.given(name) {
+        match self.non_null(name) {
             None => Ok(&[]),
             Some(Value::Array(list)) => Ok(list),
             Some(_) => Err(format!("{name} must be a list").into()),

@@ -176,7 +176,7 @@ impl RpcState {
     }
 
     /// Answers that a command was accepted, without data.
-    pub fn done(&mut self, call: &RpcCall) {
+    pub fn acknowledge(&mut self, call: &RpcCall) {
         self.records.push_back(protocol::record(&response(call, true, "")));
     }
 
@@ -228,7 +228,7 @@ impl RpcState {
     }
 
     /// Has the agent report if a requested run has not begun.
-    pub(crate) fn notice_if_unstarted(&mut self) {
+    pub(crate) fn detect_unstarted_run(&mut self) {
         let ticket = self.ticket();
         self.waiting.start = Some(ticket);
         self.send(TaskCommand::Query { ticket, query: Query::Sync });
@@ -262,7 +262,7 @@ impl RpcState {
             self.refuse(&call, why);
         }
         for call in waiting.aborts {
-            self.done(&call);
+            self.acknowledge(&call);
         }
     }
 }

@@ -61,14 +61,14 @@ async fn accept_within(
             connected = next(&listener) => connected,
         };
         match connected {
-            Ok(Connected::Tcp(stream, client)) => {
+            Ok(ClientStream::Tcp(stream, client)) => {
                 // Small events would otherwise wait for each other.
                 let _ = stream.set_nodelay(true);
                 let stranger = strangers.enter();
                 let router = made.get_or_insert_with(&router);
                 serve(stream, Some(client), stranger, router, graceful.watcher(), head);
             }
-            Ok(Connected::Unix(stream)) => {
+            Ok(ClientStream::Unix(stream)) => {
                 let router = made.get_or_insert_with(&router);
                 serve(stream, None, strangers.enter(), router, graceful.watcher(), head);
             }
@@ -82,17 +82,17 @@ async fn accept_within(
     graceful.shutdown().await;
 }
 
-enum Connected {
+enum ClientStream {
     Tcp(tokio::net::TcpStream, SocketAddr),
     Unix(tokio::net::UnixStream),
 }
 
-async fn next(listener: &Listener) -> std::io::Result<Connected> {
+async fn next(listener: &Listener) -> std::io::Result<ClientStream> {
     match listener {
         Listener::Tcp(listener) => {
-            listener.accept().await.map(|(stream, client)| Connected::Tcp(stream, client))
+            listener.accept().await.map(|(stream, client)| ClientStream::Tcp(stream, client))
         }
-        Listener::Unix(listener) => listener.accept().await.map(|(stream, _)| Connected::Unix(stream)),
+        Listener::Unix(listener) => listener.accept().await.map(|(stream, _)| ClientStream::Unix(stream)),
     }
 }
 
@@ -123,7 +123,7 @@ fn serve<S>(
     tokio::spawn(async move {
         let ended = tokio::select! {
             ended = connection => ended,
-            () = stranger.closed() => return,
+            () = stranger.wait_for_close() => return,
         };
         if let Err(error) = ended {
             // The client left, or sent something other than HTTP.

@@ -11,10 +11,10 @@ use crate::args::serve::LogFormat;
 
 /// The state shared by all handlers; clones are equivalent.
 #[derive(Clone)]
-pub(crate) struct App(Arc<Shared>);
+pub(crate) struct App(Arc<AppParts>);
 
 /// The parts of an [`App`].
-pub(crate) struct Shared {
+pub(crate) struct AppParts {
     pub hub: Arc<Hub>,
     pub guard: Guard,
     pub metrics: Arc<Metrics>,
@@ -29,7 +29,7 @@ pub(crate) struct Shared {
 
 impl App {
     /// The shared state with these parts.
-    pub fn new(shared: Shared) -> Self {
+    pub fn new(shared: AppParts) -> Self {
         App(Arc::new(shared))
     }
 

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::event_record::shown;
+use super::event_record::redact_model;
 use super::hub::{Hub, NewSession, SessionOptions};
-use super::live::{Ended, LiveSession, Route};
+use super::live::{AgentEnded, LiveSession, Route};
 use super::problem::Problem;
-use crate::attach::wire::{Left, Wanted};
+use crate::attach::wire::{AttachRequest, NextSession};
 use crate::services::Services;
 use crate::services::call::Call;
-use tau_app::request::{Applied, ModelsFor, ScreenReply, ScreenRequest, Ticket};
+use tau_app::request::{ModelsFor, ScreenReply, ScreenRequest, SettingsUpdate, Ticket};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QuestionCommand, SessionChange, SessionCommand, SettingsCommand, TaskCommand};
 use tau_protocol::model::Model;
@@ -34,7 +34,7 @@ type Way<'a> = &'a dyn Fn(&KnownSession) -> bool;
 
 /// The session to attach to. Makes a new one on request, or if no session exists yet. Fails when no session,
 /// or more than one, has this name.
-pub(super) async fn find(hub: &Hub, wanted: Wanted) -> Result<String, Problem> {
+pub(super) async fn find(hub: &Hub, wanted: AttachRequest) -> Result<String, Problem> {
     if wanted.new {
         return hub.create(NewSession::default()).await.map(|live| live.id.clone());
     }
@@ -43,7 +43,7 @@ pub(super) async fn find(hub: &Hub, wanted: Wanted) -> Result<String, Problem> {
         if let Some(live) = open {
             return Ok(live.id.clone());
         }
-        let newest = hub.saved(None).await?.into_iter().next();
+        let newest = hub.saved_sessions(None).await?.into_iter().next();
         return match newest {
             Some(row) => Ok(row.id),
             None => hub.create(NewSession::default()).await.map(|live| live.id.clone()),
@@ -54,16 +54,16 @@ pub(super) async fn find(hub: &Hub, wanted: Wanted) -> Result<String, Problem> {
         .iter()
         .map(|live| (live.id.clone(), live.read_facts(|facts, _| facts.mirror.session.name.clone())))
         .collect();
-    for SessionRow { id, name, .. } in hub.saved(None).await? {
+    for SessionRow { id, name, .. } in hub.saved_sessions(None).await? {
         if !known.iter().any(|(other, _)| *other == id) {
             known.push((id, name));
         }
     }
-    named(&known, &name)
+    find_session(&known, &name)
 }
 
 /// The session with this id or name, or the only one whose id or name begins with it.
-fn named(known: &[KnownSession], wanted: &str) -> Result<String, Problem> {
+fn find_session(known: &[KnownSession], wanted: &str) -> Result<String, Problem> {
     let lower = wanted.to_lowercase();
     let name_is = |name: &Option<String>, is: &dyn Fn(&str) -> bool| {
         name.as_ref().is_some_and(|name| is(&name.to_lowercase()))
@@ -83,7 +83,7 @@ fn named(known: &[KnownSession], wanted: &str) -> Result<String, Problem> {
             several => {
                 let count = several.len();
                 let text =
-                    format!("{count} sessions match {wanted:?}: {}; give more of the id", listed(several));
+                    format!("{count} sessions match {wanted:?}: {}; give more of the id", join_ids(several));
                 return Err(Problem::conflict("ambiguous", text));
             }
         }
@@ -101,7 +101,7 @@ fn named(known: &[KnownSession], wanted: &str) -> Result<String, Problem> {
     Err(Problem::not_found(format!("there is no session {wanted:?}; {hint}")))
 }
 
-fn listed(ids: &[&str]) -> String {
+fn join_ids(ids: &[&str]) -> String {
     let more = if ids.len() > NEAR { ", …" } else { "" };
     ids.iter().take(NEAR).copied().collect::<Vec<_>>().join(", ") + more
 }
@@ -175,7 +175,7 @@ pub(super) async fn route_command(hub: &Hub, live: &Arc<LiveSession>, command: A
 /// The server's model with this name.
 async fn usable(hub: &Hub, live: &LiveSession, reference: &str) -> Result<Arc<Model>, Problem> {
     let request = ScreenRequest::Models { purpose: ModelsFor::Step(1) };
-    if let ScreenReply::Models(list) = answered(live.services(), request).await
+    if let ScreenReply::Models(list) = collect_reply(live.services(), request).await
         && let Some(model) = list.usable.into_iter().find(|model| model.reference() == reference)
     {
         return Ok(model);
@@ -189,7 +189,7 @@ pub(super) async fn leave(
     hub: &Hub,
     live: Option<Arc<LiveSession>>,
     command: SessionChange,
-) -> Result<Left, Problem> {
+) -> Result<NextSession, Problem> {
     let gone = || Problem::conflict("not-open", "this session is no longer open; open another one first");
     let parent = match command {
         SessionChange::New => None,
@@ -197,22 +197,22 @@ pub(super) async fn leave(
         SessionChange::Import { path }
         | SessionChange::Offer { path, source: Claude | Codex | Opencode | Pi } => {
             let copy = hub.import(&*live.ok_or_else(gone)?, path).await?;
-            return Ok(Left { id: copy.id.clone(), text: None });
+            return Ok(NextSession { id: copy.id.clone(), text: None });
         }
         SessionChange::Open { path } | SessionChange::Offer { path, source: Tau } => {
-            let rows = hub.saved(None).await?;
+            let rows = hub.saved_sessions(None).await?;
             let row = rows.into_iter().find(|row| row.path == path);
             let row = row.ok_or_else(|| Problem::not_found("the session is no longer in the list"))?;
             let live = hub.open(&row.id).await?;
-            return Ok(Left { id: live.id.clone(), text: None });
+            return Ok(NextSession { id: live.id.clone(), text: None });
         }
         SessionChange::Fork { entry_id } => {
             let (fork, text) = hub.fork(&*live.ok_or_else(gone)?, Some(entry_id)).await?;
-            return Ok(Left { id: fork.id.clone(), text });
+            return Ok(NextSession { id: fork.id.clone(), text });
         }
         SessionChange::Clone => {
             let (fork, _) = hub.fork(&*live.ok_or_else(gone)?, None).await?;
-            return Ok(Left { id: fork.id.clone(), text: None });
+            return Ok(NextSession { id: fork.id.clone(), text: None });
         }
         SessionChange::GoTo { .. } | SessionChange::Name { .. } => {
             return Err(Problem::refused("this stays in the session; send it as a command"));
@@ -220,7 +220,7 @@ pub(super) async fn leave(
     };
     let Some(live) = live else {
         let live = hub.create(NewSession { parent, ..NewSession::default() }).await?;
-        return Ok(Left { id: live.id.clone(), text: None });
+        return Ok(NextSession { id: live.id.clone(), text: None });
     };
     let (cwd, model, thinking, mode) = live.read_facts(|facts, _| {
         (facts.mirror.session.cwd.clone(), facts.model(), facts.mirror.thinking, facts.mirror.mode)
@@ -230,7 +230,7 @@ pub(super) async fn leave(
     let options = SessionOptions { model, thinking: Some(thinking), mode: Some(mode) };
     let new = NewSession { cwd: Some(cwd), options, parent, ..NewSession::default() };
     let live = hub.create(new).await?;
-    Ok(Left { id: live.id.clone(), text: None })
+    Ok(NextSession { id: live.id.clone(), text: None })
 }
 
 /// Answers a request of a screen. Settings changed by it apply here, and not to the screen.
@@ -239,22 +239,22 @@ pub(super) async fn perform(
     live: Option<Arc<LiveSession>>,
     request: ScreenRequest,
 ) -> ScreenReply {
-    match answered(services, request).await {
+    match collect_reply(services, request).await {
         ScreenReply::Applied(applied) => {
-            let Applied { text, commands, sandbox, warnings, .. } = applied;
+            let SettingsUpdate { text, commands, sandbox, warnings, .. } = applied;
             for command in commands {
                 let sent = match &live {
                     Some(live) => live.send(command).await,
-                    None => Err(Ended),
+                    None => Err(AgentEnded),
                 };
                 if sent.is_err() {
                     return ScreenReply::Failed("the session is not open any more".into());
                 }
             }
-            ScreenReply::Applied(Applied { text, sandbox, warnings, ..Applied::default() })
+            ScreenReply::Applied(SettingsUpdate { text, sandbox, warnings, ..SettingsUpdate::default() })
         }
         ScreenReply::Models(mut list) => {
-            list.usable = list.usable.iter().map(|model| Arc::new(shown(model))).collect();
+            list.usable = list.usable.iter().map(|model| Arc::new(redact_model(model))).collect();
             ScreenReply::Models(list)
         }
         other => other,
@@ -262,7 +262,7 @@ pub(super) async fn perform(
 }
 
 /// The complete answer to a request.
-async fn answered(services: Arc<Services>, request: ScreenRequest) -> ScreenReply {
+async fn collect_reply(services: Arc<Services>, request: ScreenRequest) -> ScreenReply {
     let (sender, mut replies) = mpsc::channel(16);
     let (asks, _) = mpsc::channel(1);
     let call = Call::new(Ticket::default(), sender, asks);
@@ -315,7 +315,7 @@ mod tests {
             ("nothing like it", Err("/resume lists them")),
         ];
         for (wanted, expected) in cases {
-            match (named(&known, wanted), expected) {
+            match (find_session(&known, wanted), expected) {
                 (Ok(id), Ok(expected)) => assert_eq!(id, expected, "{wanted}"),
                 (Err(problem), Err(part)) => assert!(problem.detail.contains(part), "{}", problem.detail),
                 (found, _) => panic!("{wanted}: {found:?}"),

@@ -23,7 +23,7 @@ pub(crate) type Position = u64;
 
 /// A stored event.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct LoggedEvent {
     /// Its frame: id, name and record.
     pub frame: Bytes,
     pub event: Arc<AgentEvent>,
@@ -37,7 +37,7 @@ pub(crate) struct EventLog {
     opening: String,
     /// The number of the last event; the first one has 1.
     last: Position,
-    kept: VecDeque<Kept>,
+    kept: VecDeque<LoggedEvent>,
     bytes: usize,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct EventLog {
 pub(crate) struct Following {
     /// The number of events in between that were dropped.
     pub missed: u64,
-    pub events: Vec<Kept>,
+    pub events: Vec<LoggedEvent>,
     /// The position after them.
     pub position: Position,
 }
@@ -78,7 +78,7 @@ impl EventLog {
         self.last = self.last.saturating_add(1);
         let frame = frame(Some(&self.id(self.last)), record);
         self.bytes = self.bytes.saturating_add(frame.len());
-        self.kept.push_back(Kept { frame, event: Arc::new(event), only });
+        self.kept.push_back(LoggedEvent { frame, event: Arc::new(event), only });
         while self.kept.len() > 1 && (self.bytes > KEPT_BYTES || self.kept.len() > KEPT_EVENTS) {
             let Some(oldest) = self.kept.pop_front() else { return };
             self.bytes = self.bytes.saturating_sub(oldest.frame.len());
@@ -98,12 +98,12 @@ impl EventLog {
         let missed = before_kept.saturating_sub(position);
         let skipped = usize::try_from(position.saturating_sub(before_kept)).unwrap_or(usize::MAX);
         let mut bytes = 0_usize;
-        let fits = |kept: &&Kept| {
+        let fits = |kept: &&LoggedEvent| {
             let fits = bytes == 0 || bytes.saturating_add(kept.frame.len()) <= most;
             bytes = bytes.saturating_add(kept.frame.len());
             fits
         };
-        let events: Vec<Kept> = self.kept.iter().skip(skipped).take_while(fits).cloned().collect();
+        let events: Vec<LoggedEvent> = self.kept.iter().skip(skipped).take_while(fits).cloned().collect();
         let position = position.max(before_kept).saturating_add(events.len() as u64);
         Following { missed, events, position }
     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     fn numbers(following: &Following) -> Vec<u64> {
-        let number = |kept: &Kept| {
+        let number = |kept: &LoggedEvent| {
             let text = String::from_utf8(kept.frame.to_vec()).unwrap();
             let data = text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
             serde_json::from_str::<Value>(data).unwrap()["n"].as_u64().unwrap()

@@ -9,7 +9,7 @@ use tau_protocol::event::{AgentEvent, SessionEvent, SettingsEvent, TaskEvent, Tu
 use tau_protocol::model::Model;
 
 /// A model without its address, and without the access to it.
-pub(crate) fn shown(model: &Model) -> Model {
+pub(crate) fn redact_model(model: &Model) -> Model {
     Model {
         base_url: String::new(),
         headers: Default::default(),
@@ -22,7 +22,7 @@ pub(crate) fn shown(model: &Model) -> Model {
 pub(super) fn for_screens(event: AgentEvent) -> AgentEvent {
     match event {
         AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
-            SettingsEvent::ModelChanged { model: Arc::new(shown(&model)) }.into()
+            SettingsEvent::ModelChanged { model: Arc::new(redact_model(&model)) }.into()
         }
         AgentEvent::Turn(TurnEvent::HelperEvent { tool_call_id, helper, event }) => {
             TurnEvent::HelperEvent { tool_call_id, helper, event: Box::new(for_screens(*event)) }.into()
@@ -42,7 +42,7 @@ pub(super) fn record(event: &AgentEvent) -> Value {
             json!({ "type": "session_opened", "session": session })
         }
         AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
-            json!({ "type": "model_changed", "model": protocol::model(&shown(model)) })
+            json!({ "type": "model_changed", "model": protocol::model(&redact_model(model)) })
         }
         AgentEvent::Turn(TurnEvent::HelperEvent { tool_call_id, helper, event }) => json!({
             "type": "helper_event", "toolCallId": tool_call_id, "helper": helper, "event": record(event)

@@ -9,7 +9,7 @@ use axum::http::{StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use super::app::App;
-use super::live::{Ended, LiveSession};
+use super::live::{AgentEnded, LiveSession};
 use super::problem::Problem;
 
 /// The body of a request, as JSON.
@@ -24,7 +24,7 @@ impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
             kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
         });
         if !is_json {
-            return Err(Problem::unsupported("send the body as application/json"));
+            return Err(Problem::unsupported_media_type("send the body as application/json"));
         }
         let bytes = Bytes::from_request(request, app).await.map_err(|rejection| {
             if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
@@ -71,14 +71,14 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Names<T> {
 }
 
 /// The session named by the path, opened if necessary.
-pub(crate) struct Opened(pub Arc<LiveSession>);
+pub(crate) struct OpenedSession(pub Arc<LiveSession>);
 
-impl FromRequestParts<App> for Opened {
+impl FromRequestParts<App> for OpenedSession {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let id = session_id(parts, app).await?;
-        app.hub().open(&id).await.map(Opened)
+        app.hub().open(&id).await.map(OpenedSession)
     }
 }
 
@@ -90,7 +90,7 @@ impl FromRequestParts<App> for Changeable {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let Opened(live) = Opened::from_request_parts(parts, app).await?;
+        let OpenedSession(live) = OpenedSession::from_request_parts(parts, app).await?;
         match &live.helper {
             None => Ok(Changeable(live)),
             Some(helper) => Err(Problem::conflict(
@@ -124,8 +124,8 @@ async fn session_id(parts: &mut Parts, app: &App) -> Result<String, Problem> {
     named.map(|(_, id)| id).ok_or_else(|| Problem::not_found("the path names no session"))
 }
 
-impl From<Ended> for Problem {
-    fn from(_: Ended) -> Self {
+impl From<AgentEnded> for Problem {
+    fn from(_: AgentEnded) -> Self {
         Problem::conflict("closed", "the session was closed meanwhile; send the request again to open it")
     }
 }

@@ -141,7 +141,7 @@ impl Facts {
                 self.open.remove(MESSAGE);
                 self.run.answer.add(message);
                 match message.as_ref() {
-                    Message::Assistant(answer) => self.answered(answer),
+                    Message::Assistant(answer) => self.on_answer(answer),
                     Message::User(user) if self.first_prompt.is_none() => {
                         self.first_prompt = Some(user.content.text());
                     }
@@ -213,10 +213,10 @@ impl Facts {
 
     /// Unanswered questions, as they were written.
     pub fn questions(&self) -> Vec<Value> {
-        self.mirror.questions.iter().map(|(id, question)| protocol::asked(id, question)).collect()
+        self.mirror.questions.iter().map(|(id, question)| protocol::question_record(id, question)).collect()
     }
 
-    fn answered(&mut self, answer: &AssistantMessage) {
+    fn on_answer(&mut self, answer: &AssistantMessage) {
         self.run.stop_reason = Some(answer.stop_reason);
         self.run.error.clone_from(&answer.error_message);
         self.run.usage.add(&answer.usage);

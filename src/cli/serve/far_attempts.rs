@@ -36,7 +36,7 @@ pub(super) fn begin(live: &Arc<LiveSession>, order: AttemptOrder) -> Result<Scre
     if services.hosted.is_at_work() || matches!(*services.hosted.far.borrow(), FarAttempts::AtWork) {
         return Ok(ScreenReply::Failed("attempts are already running; /attempts shows them".into()));
     }
-    let order = match services.attempts_ordered(order) {
+    let order = match services.host_order(order) {
         Ok(order) => order,
         Err(why) => return Ok(ScreenReply::Failed(why)),
     };

@@ -14,7 +14,7 @@ use ring::digest::{SHA256, digest};
 
 use super::problem::Problem;
 use crate::process::exit::Refusal;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// Size of a burst, in seconds' worth of requests.
 const BURST: f64 = 4.0;
@@ -110,7 +110,7 @@ impl Guard {
         bucket.left = (bucket.left + since * self.rate).min(most);
         bucket.at = now;
         if bucket.left < 1.0 {
-            let text = format!("more than {} a second; wait a second", counted(self.rate, "request"));
+            let text = format!("more than {} a second; wait a second", pluralize(self.rate, "request"));
             return Err(Problem::too_many(text, 1));
         }
         bucket.left -= 1.0;

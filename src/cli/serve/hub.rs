@@ -168,7 +168,7 @@ impl Hub {
 
     /// The available models.
     pub fn models(&self) -> Vec<Arc<Model>> {
-        self.setup.catalogue.configured(&self.setup.keys)
+        self.setup.catalogue.usable_models(&self.setup.keys)
     }
 
     /// The model with this name, if available. The error is the fault in the name, or that there is no key.
@@ -282,7 +282,7 @@ impl Hub {
     /// composed.
     pub async fn adopt(&self, session: Session) -> Result<Arc<LiveSession>, Problem> {
         let setup = self.setup.clone();
-        let composed = blocking(move || composed(setup, session)).await??;
+        let composed = blocking(move || compose_agent(setup, session)).await??;
         self.start(composed).await
     }
 
@@ -293,7 +293,7 @@ impl Hub {
         live: &LiveSession,
         before: Option<String>,
     ) -> Result<(Arc<LiveSession>, Option<String>), Problem> {
-        live.caught_up().await?;
+        live.sync().await?;
         let (file, mode) = live.read_facts(|facts, _| (facts.mirror.session.file.clone(), facts.mirror.mode));
         let file = file.filter(|file| file.exists());
         let file = file.ok_or_else(|| Problem::refused("there is nothing to fork: the session is empty"))?;
@@ -318,8 +318,8 @@ impl Hub {
     }
 
     /// Starts the agent of a session, and waits until its initial state is known.
-    async fn start(&self, composed: Composed) -> Result<Arc<LiveSession>, Problem> {
-        let Composed { mut config, services, notices } = composed;
+    async fn start(&self, composed: StartableAgent) -> Result<Arc<LiveSession>, Problem> {
+        let StartableAgent { mut config, services, notices } = composed;
         config.behavior.helper_watch = Some(self.helper_watch.clone());
         if *self.closing.lock() {
             return Err(about_to_end());
@@ -340,11 +340,11 @@ impl Hub {
             },
         );
         self.live.lock().insert(info.id, Arc::clone(&live));
-        self.metrics.opened();
+        self.metrics.count_opened_session();
         for text in notices {
             live.note(AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, hint: None }));
         }
-        if live.caught_up().await.is_err() {
+        if live.sync().await.is_err() {
             self.live.lock().remove(&live.id);
             return Err(Problem::failed("the agent ended while it was starting"));
         }
@@ -357,7 +357,7 @@ impl Hub {
         if self.all().iter().filter(|live| live.helper.is_none()).count() < self.limits.sessions {
             return Ok(());
         }
-        let unused = self.all().into_iter().filter_map(|live| Some((live.unused_for()?, live)));
+        let unused = self.all().into_iter().filter_map(|live| Some((live.idle_time()?, live)));
         match unused.max_by_key(|(time, _)| *time) {
             Some((_, live)) => {
                 live.end().await;
@@ -377,7 +377,7 @@ impl Hub {
     async fn sweep(&self) {
         let _opening = self.opening.lock().await;
         for live in self.all() {
-            if live.unused_for().is_some_and(|time| time >= self.limits.idle) {
+            if live.idle_time().is_some_and(|time| time >= self.limits.idle) {
                 live.end().await;
             }
         }
@@ -424,13 +424,13 @@ impl Hub {
 }
 
 /// An agent that can be started, and notices for the user.
-struct Composed {
+struct StartableAgent {
     config: AgentConfig,
     services: Services,
     notices: Vec<String>,
 }
 
-fn compose_new(base: &Setup, new: NewSession, model: Option<Arc<Model>>) -> Result<Composed, Problem> {
+fn compose_new(base: &Setup, new: NewSession, model: Option<Arc<Model>>) -> Result<StartableAgent, Problem> {
     let cwd = new.cwd.unwrap_or_else(|| base.cwd.clone());
     let cwd = cwd.canonicalize().ok().filter(|dir| dir.is_dir()).ok_or_else(|| {
         Problem::refused(format!("cwd: {} is not a directory on the server", cwd.display()))
@@ -444,7 +444,7 @@ fn compose_new(base: &Setup, new: NewSession, model: Option<Arc<Model>>) -> Resu
     if let Some(name) = &new.name {
         session.set_name(name).map_err(|error| Problem::failed(error.to_string()))?;
     }
-    let mut composed = composed(setup, session)?;
+    let mut composed = compose_agent(setup, session)?;
     let config = &mut composed.config;
     if let Some(model) = model {
         config.thinking = model.nearest(config.thinking);
@@ -460,12 +460,12 @@ fn compose_new(base: &Setup, new: NewSession, model: Option<Arc<Model>>) -> Resu
 }
 
 /// Gives a session the mode of its parent, as far as the server allows it.
-fn inherit(composed: &mut Composed, mode: PermissionMode) {
+fn inherit(composed: &mut StartableAgent, mode: PermissionMode) {
     let behavior = &mut composed.config.behavior;
     behavior.permission_mode = mode.min(behavior.mode_ceiling);
 }
 
-fn compose_saved(base: &Setup, path: &Path) -> Result<Composed, Problem> {
+fn compose_saved(base: &Setup, path: &Path) -> Result<StartableAgent, Problem> {
     let session = Session::open_tail(path, Access::Write, TAIL).map_err(|error| match error {
         SessionError::Locked { owner, .. } => in_use(&owner.to_string()),
         other => Problem::failed(other.to_string()),
@@ -480,7 +480,7 @@ fn compose_saved(base: &Setup, path: &Path) -> Result<Composed, Problem> {
     let mut base = base.clone();
     rights::restore(&mut base.args, &base.paths, &base.settings, &session.info().id);
     let setup = own_setup(&base, &cwd)?;
-    composed(setup.continuing(&session), session)
+    compose_agent(setup.continuing(&session), session)
 }
 
 /// A session that continues one of another agent under its id. The agent's own file stays as it is.
@@ -489,7 +489,7 @@ fn compose_continued(
     path: &Path,
     source: SessionOrigin,
     id: &str,
-) -> Result<Composed, Problem> {
+) -> Result<StartableAgent, Problem> {
     let cwd = foreign::places::directory(path, source).filter(|cwd| cwd.is_dir());
     let cwd = cwd.ok_or_else(|| {
         Problem::conflict("directory-gone", "cannot continue this session: its directory is gone")
@@ -498,7 +498,7 @@ fn compose_continued(
     let session = Session::begin_from(path, source, setup.session_dir().as_deref(), None)
         .map_err(|error| Problem::failed(error.to_string()))?;
     let session = session.under_id(id);
-    composed(setup.continuing(&session), session)
+    compose_agent(setup.continuing(&session), session)
 }
 
 /// The settings of a session's directory.
@@ -506,11 +506,11 @@ fn own_setup(base: &Setup, cwd: &Path) -> Result<Setup, Problem> {
     base.of_session(cwd).map_err(|refusal| cannot_compose(&refusal))
 }
 
-fn composed(setup: Setup, session: Session) -> Result<Composed, Problem> {
+fn compose_agent(setup: Setup, session: Session) -> Result<StartableAgent, Problem> {
     let agent = setup.agent(session).map_err(|refusal| cannot_compose(&refusal))?;
     let notices = setup.notices.iter().cloned().chain(agent.notices).collect();
     let services = Services::of(setup, agent.prompt);
-    Ok(Composed { config: agent.config, services, notices })
+    Ok(StartableAgent { config: agent.config, services, notices })
 }
 
 /// A new session with the content of the file, up to the user's message named by `before`, and the text of
@@ -519,7 +519,7 @@ fn compose_fork(
     base: &Setup,
     file: &Path,
     before: Option<&str>,
-) -> Result<(Composed, Option<String>), Problem> {
+) -> Result<(StartableAgent, Option<String>), Problem> {
     let failed = |error: SessionError| Problem::failed(error.to_string());
     let mut session = Session::open_as(file, Access::Read).map_err(failed)?;
     let text = before.map(|id| prompt_text(&session, id)).transpose()?;
@@ -530,7 +530,7 @@ fn compose_fork(
     let range = before.map_or(ForkRange::All, ForkRange::Before);
     let fork = session.fork(setup.session_dir().as_deref(), range);
     let fork = fork.ok_or_else(|| Problem::refused("there is nothing to fork: the session is empty"))?;
-    Ok((composed(setup.continuing(&fork), fork)?, text))
+    Ok((compose_agent(setup.continuing(&fork), fork)?, text))
 }
 
 /// The text of a message of the user.
@@ -549,12 +549,12 @@ fn prompt_text(session: &Session, id: &str) -> Result<String, Problem> {
 }
 
 /// A new session in `cwd` with the content of the file.
-fn compose_copy(base: &Setup, cwd: &Path, file: &Path) -> Result<Composed, Problem> {
+fn compose_copy(base: &Setup, cwd: &Path, file: &Path) -> Result<StartableAgent, Problem> {
     let setup = own_setup(base, cwd)?;
     let path = resolve(cwd, &file.to_string_lossy());
     let copy = Session::copy(&path, setup.session_dir().as_deref(), Some(cwd))
         .map_err(|error| Problem::refused(format!("cannot open the session: {error}")))?;
-    composed(setup.continuing(&copy), copy)
+    compose_agent(setup.continuing(&copy), copy)
 }
 
 fn cannot_compose(refusal: &Refusal) -> Problem {

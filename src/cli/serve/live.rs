@@ -78,13 +78,13 @@ struct LiveState {
     opening: Opening,
     screens: Screens,
     queries: HashMap<u64, oneshot::Sender<Answer>>,
-    awaited: Vec<Awaited>,
+    awaited: Vec<EventWait>,
     used: Instant,
 }
 
 /// The wait for an event, which may have left the log before it is read there.
 #[derive(Debug)]
-struct Awaited {
+struct EventWait {
     is_it: fn(&AgentEvent) -> bool,
     sender: oneshot::Sender<AgentEvent>,
 }
@@ -103,7 +103,7 @@ pub(crate) struct Moment {
 
 /// The agent has ended.
 #[derive(Debug)]
-pub(crate) struct Ended;
+pub(crate) struct AgentEnded;
 
 /// The outcome of a session's end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -277,7 +277,7 @@ impl LiveSession {
         state.facts.take(event, last);
         let is_listed = is_listed(event) || state.facts.meter.total().cost.total > cost;
         state.opening.take(event);
-        let is_over = |wait: &mut Awaited| (wait.is_it)(event) || wait.sender.is_closed();
+        let is_over = |wait: &mut EventWait| (wait.is_it)(event) || wait.sender.is_closed();
         for wait in state.awaited.extract_if(.., is_over) {
             // Whoever waited may have left.
             let _ = wait.sender.send(event.clone());
@@ -322,17 +322,17 @@ impl LiveSession {
     }
 
     /// Sends a command. Fails when the session has ended: its agent may work in another one by now.
-    pub async fn send(&self, command: impl Into<AgentCommand>) -> Result<(), Ended> {
+    pub async fn send(&self, command: impl Into<AgentCommand>) -> Result<(), AgentEnded> {
         self.slot().await?.send(command.into());
         Ok(())
     }
 
     /// The place for a command in the agent's queue.
-    async fn slot(&self) -> Result<mpsc::Permit<'_, AgentCommand>, Ended> {
+    async fn slot(&self) -> Result<mpsc::Permit<'_, AgentCommand>, AgentEnded> {
         self.is_logged.store(true, Ordering::Relaxed);
         self.touch();
-        let slot = self.commands.reserve().await.map_err(|_| Ended)?;
-        if *self.ended.borrow() { Err(Ended) } else { Ok(slot) }
+        let slot = self.commands.reserve().await.map_err(|_| AgentEnded)?;
+        if *self.ended.borrow() { Err(AgentEnded) } else { Ok(slot) }
     }
 
     /// Sends a command from a context that cannot wait. One for a session that has ended is dropped.
@@ -352,11 +352,11 @@ impl LiveSession {
     pub async fn ask<Q: TypedQuery>(
         &self,
         query: Q,
-    ) -> Result<(Result<Q::Answer, UserError>, Moment), Ended> {
+    ) -> Result<(Result<Q::Answer, UserError>, Moment), AgentEnded> {
         let query = query.query();
         let answer =
             self.begin_asking(|ticket| AgentCommand::Task(TaskCommand::Query { ticket, query })).await?;
-        let (answer, moment) = answer.await.map_err(|_| Ended)?;
+        let (answer, moment) = answer.await.map_err(|_| AgentEnded)?;
         Ok((answer.and_then(Q::take), moment))
     }
 
@@ -364,7 +364,7 @@ impl LiveSession {
     pub async fn begin_asking(
         &self,
         command: impl FnOnce(u64) -> AgentCommand,
-    ) -> Result<oneshot::Receiver<Answer>, Ended> {
+    ) -> Result<oneshot::Receiver<Answer>, AgentEnded> {
         let ticket = NEXT_TICKET.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         self.state.lock().queries.insert(ticket, sender);
@@ -380,11 +380,11 @@ impl LiveSession {
         &self,
         command: AgentCommand,
         is_it: fn(&AgentEvent) -> bool,
-    ) -> Result<AgentEvent, Ended> {
+    ) -> Result<AgentEvent, AgentEnded> {
         let (sender, found) = oneshot::channel();
-        self.state.lock().awaited.push(Awaited { is_it, sender });
+        self.state.lock().awaited.push(EventWait { is_it, sender });
         self.send(command).await?;
-        found.await.map_err(|_| Ended)
+        found.await.map_err(|_| AgentEnded)
     }
 
     /// Whether it still waits for the decision on a call.
@@ -393,7 +393,7 @@ impl LiveSession {
     }
 
     /// Answers a question; returns whether it was open. Fails when the session has ended.
-    pub async fn answer_question(&self, id: String, answer: QuestionAnswer) -> Result<bool, Ended> {
+    pub async fn answer_question(&self, id: String, answer: QuestionAnswer) -> Result<bool, AgentEnded> {
         // First, so that a client that leaves takes no question with it.
         let slot = self.slot().await?;
         let was_open = self.take_question(&id);
@@ -417,7 +417,7 @@ impl LiveSession {
         let was_open = {
             let mut state = self.state.lock();
             let was_open = state.facts.mirror.asks(id);
-            state.facts.mirror.answered(id);
+            state.facts.mirror.remove_question(id);
             was_open
         };
         if was_open {
@@ -466,7 +466,7 @@ impl LiveSession {
     }
 
     /// Time since its last use; `None` while it has clients, works, or has background jobs.
-    pub fn unused_for(&self) -> Option<Duration> {
+    pub fn idle_time(&self) -> Option<Duration> {
         let state = self.state.lock();
         let is_used = state.facts.is_at_work()
             || self.clients.load(Ordering::Relaxed) > 0
@@ -506,18 +506,18 @@ impl LiveSession {
 
     /// Waits until all commands sent so far have taken effect; returns that moment. Fails when the agent has
     /// ended.
-    pub async fn caught_up(&self) -> Result<Moment, Ended> {
+    pub async fn sync(&self) -> Result<Moment, AgentEnded> {
         self.ask(ask::Sync).await.map(|(_, moment)| moment)
     }
 
     /// Saves everything sent so far in the session's file; returns an error if it cannot be written. Fails when the agent
     /// has ended.
-    pub async fn stored(&self) -> Result<Result<(), UserError>, Ended> {
+    pub async fn flush(&self) -> Result<Result<(), UserError>, AgentEnded> {
         self.ask(ask::Stored).await.map(|(stored, _)| stored)
     }
 
     /// Waits until nothing is running. Fails when the agent has ended.
-    pub async fn idle(&self) -> Result<(), Ended> {
+    pub async fn idle(&self) -> Result<(), AgentEnded> {
         self.ask(ask::Idle).await.map(drop)
     }
 }

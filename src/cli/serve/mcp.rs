@@ -16,7 +16,7 @@ use tokio::sync::{Mutex, watch};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::accept::{Listener, accept, raise_file_limit};
-use super::app::{App, Shared};
+use super::app::{App, AppParts};
 use super::guard::Guard;
 use super::hub::{Hub, HubLimits};
 use super::mcp_tools::SessionTools;
@@ -75,11 +75,11 @@ fn watch_signals() -> Result<Signals, Refusal> {
 }
 
 /// The end requested by a signal or a crash.
-async fn ended(signals: &mut Signals) -> Exit {
+async fn wait_for_end(signals: &mut Signals) -> Exit {
     loop {
         tokio::select! {
             caught = signals.next() => if let Some(exit) = caught.exit() { return exit },
-            () = crash::crashed() => return Exit::Crash,
+            () = crash::wait_for_crash() => return Exit::Crash,
         }
     }
 }
@@ -103,7 +103,7 @@ async fn streams(hub: &Arc<Hub>) -> Result<Exit, Refusal> {
         ended
     };
     tokio::select! {
-        exit = ended(&mut signals) => Ok(exit),
+        exit = wait_for_end(&mut signals) => Ok(exit),
         served = served => served.map_err(|error| Refusal::config(format!("no client of MCP on standard input: {error}"))),
     }
 }
@@ -155,7 +155,7 @@ async fn http(args: &McpServeArgs, hub: &Arc<Hub>, metrics: Arc<Metrics>) -> Res
     let failed = |error| Refusal::config(format!("cannot listen on {address}: {error}; see --listen"));
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let app = App::new(Shared {
+    let app = App::new(AppParts {
         hub: Arc::clone(hub),
         guard: Guard::new(&token.text, Some(args.allow_host.clone()), Vec::new(), RATE),
         metrics,
@@ -173,13 +173,13 @@ async fn http(args: &McpServeArgs, hub: &Arc<Hub>, metrics: Arc<Metrics>) -> Res
     let tools = SessionTools::new(Arc::clone(hub));
     let service =
         StreamableHttpService::new(move || Ok(tools.clone()), Arc::<LocalSessionManager>::default(), config);
-    let router = routes::checked(app, Router::new().route_service("/mcp", service));
+    let router = routes::with_checks(app, Router::new().route_service("/mcp", service));
     if say(&greeting(&format!("http://{address}/mcp"), &token)) != Exit::Ok {
         return Ok(Exit::Model);
     }
     let (stop, stopped) = watch::channel(false);
     let mut serving = tokio::spawn(accept(Listener::Tcp(listener), move || router.clone(), stopped));
-    let exit = ended(&mut signals).await;
+    let exit = wait_for_end(&mut signals).await;
     ending.cancel();
     stop.send_replace(true);
     // A client that does not read its last bytes must not delay the end.

@@ -191,7 +191,7 @@ async fn send(live: &Arc<LiveSession>, text: String) -> Result<(), Problem> {
     }
     live.send(RunCommand::Prompt { text, images: Vec::new(), streaming: Queue::Steer }).await?;
     // Answered once the run has started.
-    live.stored().await?.map_err(Problem::not_stored)
+    live.flush().await?.map_err(Problem::not_stored)
 }
 
 async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
@@ -229,7 +229,7 @@ async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
             return Err(missing());
         }
     }
-    live.caught_up().await?;
+    live.sync().await?;
     Ok(())
 }
 

@@ -80,13 +80,13 @@ impl Metrics {
     }
 
     /// Counts events that were sent to a connection, and missed ones.
-    pub fn sent(&self, events: u64, missed: u64) {
+    pub fn count_sent_events(&self, events: u64, missed: u64) {
         add(&self.events_sent, events);
         add(&self.events_missed, missed);
     }
 
     /// Counts an opened session.
-    pub fn opened(&self) {
+    pub fn count_opened_session(&self) {
         add(&self.sessions_opened, 1);
     }
 

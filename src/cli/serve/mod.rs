@@ -49,7 +49,7 @@ use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::Signals;
 use accept::{Listener, accept, raise_file_limit};
-use app::{App, Shared};
+use app::{App, AppParts};
 use elsewhere::Elsewhere;
 use guard::{Guard, new_token};
 use hub::{Hub, HubLimits};
@@ -144,7 +144,7 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
     let mut hosting = Hosting::of_server(&hub, &setup, &metrics);
     tokio::task::spawn_blocking(|| Scratch::default().sweep());
     let hosts = args.socket.is_none().then(|| args.allow_host.clone());
-    let app = App::new(Shared {
+    let app = App::new(AppParts {
         hub: Arc::clone(&hub),
         guard: Guard::new(&token.text, hosts, args.allow_origin.clone(), args.rate),
         metrics,
@@ -165,7 +165,7 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
     let exit = loop {
         tokio::select! {
             caught = signals.next() => if let Some(exit) = caught.exit() { break exit },
-            () = crash::crashed() => return Exit::Crash,
+            () = crash::wait_for_crash() => return Exit::Crash,
             () = follow(hosting.as_mut()) => {}
         }
     };

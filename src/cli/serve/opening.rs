@@ -32,16 +32,16 @@ pub(crate) struct Opening {
     since: Usage,
     calls: Vec<OpenCall>,
     /// The start and the pieces of the unfinished answer.
-    answer: Vec<Begun>,
+    answer: Vec<OngoingEvent>,
     shells: Vec<OpenShell>,
     /// A compaction, a wait, or a summary in progress.
-    busy: Option<Begun>,
+    busy: Option<OngoingEvent>,
     run: OpenRun,
 }
 
 /// An event whose consequences are in progress.
 #[derive(Clone, Debug)]
-struct Begun {
+struct OngoingEvent {
     at: Instant,
     event: AgentEvent,
 }
@@ -64,7 +64,7 @@ struct OpenRun {
 #[derive(Debug)]
 struct OpenCall {
     id: String,
-    start: Begun,
+    start: OngoingEvent,
     /// Its end, or its last update.
     last: Option<AgentEvent>,
 }
@@ -73,7 +73,7 @@ struct OpenCall {
 #[derive(Debug)]
 struct OpenShell {
     id: Option<String>,
-    start: Begun,
+    start: OngoingEvent,
     output: String,
 }
 
@@ -99,7 +99,7 @@ impl Opening {
             AgentEvent::Run(event) => self.run(event),
             AgentEvent::Turn(of_turn) => self.turn(of_turn, event),
             AgentEvent::Shell(event) => self.shell(event),
-            AgentEvent::Questions(event) => self.run.asked(event),
+            AgentEvent::Questions(event) => self.run.on_question_event(event),
             AgentEvent::Task(TaskEvent::Stopped) => self.settle(),
             // The mirror knows them, or they are over.
             _ => {}
@@ -114,10 +114,12 @@ impl Opening {
             RunEvent::AgentSettled { .. } => self.settle(),
             RunEvent::CompactionStart { .. }
             | RunEvent::AutoRetryStart { .. }
-            | RunEvent::BranchSummary { running: true } => self.busy = Some(Begun::now(event.clone().into())),
+            | RunEvent::BranchSummary { running: true } => {
+                self.busy = Some(OngoingEvent::now(event.clone().into()))
+            }
             RunEvent::CompactionEnd { result, .. } => {
                 self.busy = None;
-                result.iter().for_each(|result| self.compacted(result));
+                result.iter().for_each(|result| self.on_compaction(result));
             }
             RunEvent::AutoRetryEnd { .. } | RunEvent::BranchSummary { running: false } => self.busy = None,
             _ => {}
@@ -131,7 +133,7 @@ impl Opening {
         self.run = OpenRun::default();
     }
 
-    fn compacted(&mut self, result: &CompactionResult) {
+    fn on_compaction(&mut self, result: &CompactionResult) {
         result.usage.iter().for_each(|usage| self.since.add(usage));
         let (summary, tokens_before) = (result.summary.clone(), result.tokens_before);
         let summary = CompactionSummary { summary, tokens_before, timestamp: 0 };
@@ -142,19 +144,19 @@ impl Opening {
         match event {
             TurnEvent::MessageStart { message } => {
                 if matches!(**message, Message::Assistant(_)) {
-                    self.answer = vec![Begun::now(whole.clone())];
+                    self.answer = vec![OngoingEvent::now(whole.clone())];
                 }
             }
             TurnEvent::MessageUpdate { .. } => self.piece(whole),
             TurnEvent::ToolTitle { tool_call_id, title } => {
                 self.titles.insert(tool_call_id.clone(), title.clone());
                 if !self.answer.is_empty() {
-                    self.answer.push(Begun::now(whole.clone()));
+                    self.answer.push(OngoingEvent::now(whole.clone()));
                 }
             }
             TurnEvent::MessageEnd { message } => self.message(message),
             TurnEvent::ToolExecutionStart { tool_call_id, .. } => {
-                let start = Begun::now(whole.clone());
+                let start = OngoingEvent::now(whole.clone());
                 self.calls.push(OpenCall { id: tool_call_id.clone(), start, last: None });
             }
             TurnEvent::ToolExecutionUpdate { tool_call_id, .. }
@@ -171,7 +173,7 @@ impl Opening {
     fn piece(&mut self, event: &AgentEvent) {
         let joined = self.answer.last_mut().is_some_and(|last| join(&mut last.event, event, usize::MAX));
         if !joined && !self.answer.is_empty() {
-            self.answer.push(Begun::now(event.clone()));
+            self.answer.push(OngoingEvent::now(event.clone()));
         }
     }
 
@@ -193,11 +195,14 @@ impl Opening {
     fn shell(&mut self, event: &ShellEvent) {
         match event {
             ShellEvent::BashStart { id, .. } => {
-                let (id, start) = (id.clone(), Begun::now(event.clone().into()));
+                let (id, start) = (id.clone(), OngoingEvent::now(event.clone().into()));
                 self.shells.push(OpenShell { id, start, output: String::new() });
             }
             ShellEvent::BashExecutionUpdate { id, delta } => {
-                self.shells.iter_mut().filter(|shell| shell.id == *id).for_each(|shell| shell.wrote(delta));
+                self.shells
+                    .iter_mut()
+                    .filter(|shell| shell.id == *id)
+                    .for_each(|shell| shell.on_output(delta));
             }
             ShellEvent::BashEnd { id, message } => {
                 self.shells.retain(|shell| shell.id != *id);
@@ -262,12 +267,12 @@ impl Opening {
             add(call.start.earlier());
             call.last.iter().cloned().for_each(&mut add);
         });
-        self.answer.iter().map(Begun::earlier).for_each(&mut add);
+        self.answer.iter().map(OngoingEvent::earlier).for_each(&mut add);
         for OpenShell { id, start, output } in &self.shells {
             add(start.earlier());
             add(ShellEvent::BashExecutionUpdate { id: id.clone(), delta: output.clone() }.into());
         }
-        self.busy.iter().map(Begun::earlier).for_each(&mut add);
+        self.busy.iter().map(OngoingEvent::earlier).for_each(&mut add);
         for request in &known.approvals {
             add(QuestionEvent::ApprovalRequested { request: Box::new(request.clone()) }.into());
         }
@@ -278,9 +283,9 @@ impl Opening {
     }
 }
 
-impl Begun {
+impl OngoingEvent {
     fn now(event: AgentEvent) -> Self {
-        Begun { at: Instant::now(), event }
+        OngoingEvent { at: Instant::now(), event }
     }
 
     fn earlier(&self) -> AgentEvent {
@@ -290,18 +295,18 @@ impl Begun {
 
 impl OpenRun {
     /// Measures how long questions wait.
-    fn asked(&mut self, event: &QuestionEvent) {
+    fn on_question_event(&mut self, event: &QuestionEvent) {
         match event {
             QuestionEvent::ApprovalRequested { request } => drop(self.questions.insert(request.id.clone())),
             QuestionEvent::Asked { id, .. } => drop(self.questions.insert(id.clone())),
             QuestionEvent::ApprovalEnded { id, .. } | QuestionEvent::AskWithdrawn { id } => {
-                return self.answered(id);
+                return self.end_question(id);
             }
         }
         self.waits_since.get_or_insert_with(Instant::now);
     }
 
-    fn answered(&mut self, id: &str) {
+    fn end_question(&mut self, id: &str) {
         self.questions.remove(id);
         if self.questions.is_empty() {
             self.waited += self.waits_since.take().map(|since| since.elapsed()).unwrap_or_default();
@@ -323,7 +328,7 @@ fn earlier(ago: Duration, event: AgentEvent) -> AgentEvent {
 }
 
 impl OpenShell {
-    fn wrote(&mut self, piece: &str) {
+    fn on_output(&mut self, piece: &str) {
         let output = &mut self.output;
         output.push_str(piece);
         if output.len() > 2 * KEPT_OUTPUT {

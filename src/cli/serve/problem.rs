@@ -66,7 +66,7 @@ impl Problem {
     }
 
     /// The body has an unsupported type.
-    pub fn unsupported(detail: impl Into<String>) -> Self {
+    pub fn unsupported_media_type(detail: impl Into<String>) -> Self {
         let title = "The body has the wrong content type";
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", title, detail)
     }

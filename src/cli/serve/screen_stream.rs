@@ -15,7 +15,7 @@ use super::event_record::for_screens;
 use super::live::{Client, Fate, KEEP_ALIVE, LiveSession, Screen};
 use super::metrics::{Metrics, OpenStream};
 use super::stream::event_stream;
-use crate::attach::wire::{Closed, Greeting, Happened, frame};
+use crate::attach::wire::{EventBatch, Greeting, StreamEnd, frame};
 use tau_agent::api::events::join;
 use tau_protocol::event::{AgentEvent, NoticeLevel, SessionEvent, TaskEvent};
 
@@ -84,7 +84,7 @@ impl ScreenStream {
                 State::New(after) => {
                     self.state = after.map_or(State::Opening, State::Following);
                     let greeting = Greeting { next: self.screen.next_command(), known: self.screen.known };
-                    return Some(written(frame::ATTACHED, &greeting));
+                    return Some(event_frame(frame::ATTACHED, &greeting));
                 }
                 State::Opening => {
                     let (events, position) = self.screen.opening();
@@ -97,16 +97,16 @@ impl ScreenStream {
                         continue;
                     };
                     if following.missed > 0 {
-                        self.metrics.sent(0, following.missed);
+                        self.metrics.count_sent_events(0, following.missed);
                         self.state = State::Opening;
                         continue;
                     }
                     let moved = (following.position > position).then_some(following.position);
                     if moved.is_some() || !told.is_empty() {
-                        self.metrics.sent(following.events.len() as u64, 0);
+                        self.metrics.count_sent_events(following.events.len() as u64, 0);
                         self.state = State::Following(following.position);
                         let events = following.events.iter().map(|kept| AgentEvent::clone(&kept.event));
-                        let events = joined(events.chain(told));
+                        let events = join_events(events.chain(told));
                         return Some(self.events(frame::EVENTS, moved, events));
                     }
                     let more = self.screen.wait_after(position);
@@ -119,8 +119,9 @@ impl ScreenStream {
                                 Fate::Deleted => (true, None),
                                 Fate::NotDeleted(why) => (false, Some(why)),
                             };
-                            let closed = Closed { server_ends: (self.server_ends)(), deleted, not_deleted };
-                            return Some(written(frame::CLOSED, &closed));
+                            let closed =
+                                StreamEnd { server_ends: (self.server_ends)(), deleted, not_deleted };
+                            return Some(event_frame(frame::CLOSED, &closed));
                         }
                         Err(_) => return Some(KEEP_ALIVE),
                     }
@@ -153,12 +154,12 @@ impl ScreenStream {
     fn events(&self, name: &str, position: Option<Position>, events: Vec<AgentEvent>) -> Bytes {
         let id = position.map(|position| self.session.read_facts(|_, log| log.id(position)));
         let events = events.into_iter().map(for_screens).collect();
-        written(name, &Happened { id, events })
+        event_frame(name, &EventBatch { id, events })
     }
 }
 
 /// Joins pieces of the same text.
-fn joined(events: impl Iterator<Item = AgentEvent>) -> Vec<AgentEvent> {
+fn join_events(events: impl Iterator<Item = AgentEvent>) -> Vec<AgentEvent> {
     let mut all: Vec<AgentEvent> = Vec::new();
     for event in events {
         if !all.last_mut().is_some_and(|last| join(last, &event, JOINED)) {
@@ -169,11 +170,11 @@ fn joined(events: impl Iterator<Item = AgentEvent>) -> Vec<AgentEvent> {
 }
 
 /// A frame of an event stream.
-fn written(name: &str, content: &impl Serialize) -> Bytes {
+fn event_frame(name: &str, content: &impl Serialize) -> Bytes {
     let data = serde_json::to_string(content).unwrap_or_else(|error| {
         let text = format!("what happened in the session could not be sent: {error}");
         let notice = AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, hint: None });
-        serde_json::to_string(&Happened { id: None, events: vec![notice] }).unwrap_or_default()
+        serde_json::to_string(&EventBatch { id: None, events: vec![notice] }).unwrap_or_default()
     });
     Bytes::from(format!("event: {name}\ndata: {data}\n\n"))
 }

@@ -63,7 +63,7 @@ impl Stranger {
     }
 
     /// Waits until the connection must be closed.
-    pub(super) async fn closed(&self) {
+    pub(super) async fn wait_for_close(&self) {
         self.0.closed.cancelled().await;
     }
 }

@@ -154,7 +154,7 @@ impl EventStream {
             {
                 guard.armed = false;
                 self.until = Until::Over;
-                return Some(frame(None, &done(&self.session)));
+                return Some(frame(None, &done_record(&self.session)));
             }
             match self.wake().await {
                 Wake::More => {}
@@ -167,7 +167,7 @@ impl EventStream {
                 Wake::Ended => {
                     let is_run_over = self.until.is_run_over();
                     self.until = Until::Over;
-                    return is_run_over.then(|| frame(None, &done(&self.session)));
+                    return is_run_over.then(|| frame(None, &done_record(&self.session)));
                 }
                 // The session is ending.
                 Wake::RunOver(None) => self.until = Until::Session,
@@ -193,7 +193,7 @@ impl EventStream {
     /// The frames of events as one piece.
     fn piece(&mut self, following: Following) -> Bytes {
         self.position = following.position;
-        self.metrics.sent(following.events.len() as u64, following.missed);
+        self.metrics.count_sent_events(following.events.len() as u64, following.missed);
         let missed = (following.missed > 0).then(|| gap(Some(following.missed)));
         let frames: Vec<Bytes> =
             missed.into_iter().chain(following.events.into_iter().map(|kept| kept.frame)).collect();
@@ -210,7 +210,7 @@ fn gap(missed: Option<u64>) -> Bytes {
 }
 
 /// The record at the end of a run.
-fn done(session: &LiveSession) -> Value {
+fn done_record(session: &LiveSession) -> Value {
     session.read_facts(|facts, log| {
         let run = &facts.run;
         json!({

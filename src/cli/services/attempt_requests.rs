@@ -6,23 +6,23 @@ use super::Services;
 use crate::attempts::host::HostOrder;
 use crate::attempts::hunks::{self, Choice, Part};
 use crate::attempts::{self, Attempt, Attempts, take, words};
-use crate::commands::attempts::taken;
+use crate::commands::attempts::take_choices;
 use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptOrder, AttemptPart, AttemptPatch, AttemptRow};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 
 impl Services {
-    fn found_attempts(&self, id: Option<&str>) -> Result<(tau_agent::settings::Paths, Attempts), UserError> {
+    fn find_attempts(&self, id: Option<&str>) -> Result<(tau_agent::settings::Paths, Attempts), UserError> {
         let (dir, paths) = {
             let setup = self.setup.lock();
             (setup.project_dir.clone(), setup.paths.clone())
         };
-        let found = attempts::found(&paths, &dir, id)?;
+        let found = attempts::find(&paths, &dir, id)?;
         Ok((paths, found))
     }
 
     /// The order with what the screen does not know. Refused when the session may cost nothing more.
-    pub(crate) fn attempts_ordered(&self, order: AttemptOrder) -> Result<HostOrder, UserError> {
+    pub(crate) fn host_order(&self, order: AttemptOrder) -> Result<HostOrder, UserError> {
         let setup = self.setup.lock();
         let left = match setup.started.session_cost().limit() {
             None => None,
@@ -42,7 +42,7 @@ impl Services {
             let AttemptOrder { task, check, .. } = order;
             return AttemptList { task, check, is_running: true, is_own: true, ..AttemptList::default() };
         }
-        let Ok((paths, found)) = self.found_attempts(None) else { return AttemptList::default() };
+        let Ok((paths, found)) = self.find_attempts(None) else { return AttemptList::default() };
         let is_running = found.is_running(&paths);
         let row = |attempt: &Attempt| {
             let [number, outcome, time, cost, changed, model, session] = words::cells(attempt, is_running);
@@ -70,7 +70,7 @@ impl Services {
     }
 
     pub(super) fn show_attempts(&self, id: &str, number: Option<u32>) -> Result<Vec<AttemptFile>, UserError> {
-        let found = self.found_attempts(Some(id))?.1;
+        let found = self.find_attempts(Some(id))?.1;
         let mut by_file: BTreeMap<String, Vec<AttemptPatch>> = BTreeMap::new();
         let is_wanted = |attempt: &&Attempt| match number {
             Some(number) => attempt.number == number,
@@ -86,7 +86,7 @@ impl Services {
     }
 
     pub(super) fn take_parts_of(&self, id: &str, parts: &[AttemptPart]) -> Result<String, UserError> {
-        let (paths, found) = self.found_attempts(Some(id))?;
+        let (paths, found) = self.find_attempts(Some(id))?;
         let mut by_attempt: BTreeMap<u32, BTreeMap<&str, Vec<usize>>> = BTreeMap::new();
         for AttemptPart { attempt, path, hunk } in parts {
             by_attempt.entry(*attempt).or_default().entry(path).or_default().extend(hunk);
@@ -97,20 +97,20 @@ impl Services {
             let parts = files.into_iter().map(part).collect();
             chosen.push(Choice { attempt: found.attempt(number)?, parts });
         }
-        let said = taken(&paths, &found, &chosen)?;
+        let said = take_choices(&paths, &found, &chosen)?;
         Ok(said.trim_end().replace('\n', "; "))
     }
 
     pub(super) fn take_attempt_of(&self, id: &str, number: u32) -> Result<String, UserError> {
-        let (paths, found) = self.found_attempts(Some(id))?;
+        let (paths, found) = self.find_attempts(Some(id))?;
         let choice = Choice { attempt: found.attempt(number)?, parts: Vec::new() };
-        let said = taken(&paths, &found, &[choice])?;
+        let said = take_choices(&paths, &found, &[choice])?;
         Ok(said.trim_end().to_owned())
     }
 
     pub(super) fn drop_attempts_of(&self, id: &str) -> Result<String, UserError> {
-        let (paths, found) = self.found_attempts(Some(id))?;
+        let (paths, found) = self.find_attempts(Some(id))?;
         take::sweep(&paths, &found)?;
-        Ok(format!("removed {}", counted(found.attempts.len() as u64, "attempt")))
+        Ok(format!("removed {}", pluralize(found.attempts.len() as u64, "attempt")))
     }
 }

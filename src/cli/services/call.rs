@@ -27,7 +27,7 @@ impl Call {
     }
 
     /// The flag that is set when the reply is no longer wanted.
-    pub fn cancelled(&self) -> Arc<AtomicBool> {
+    pub fn cancel_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.cancelled)
     }
 

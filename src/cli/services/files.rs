@@ -47,7 +47,7 @@ struct IndexedFile {
 
 impl IndexedFile {
     fn new(path: String) -> Self {
-        let composed = composed(&path).filter(|composed| *composed != path);
+        let composed = to_nfc(&path).filter(|composed| *composed != path);
         IndexedFile { path, composed }
     }
 
@@ -64,7 +64,7 @@ impl AsRef<str> for IndexedFile {
 }
 
 /// The text with composed characters (NFC), if it may differ.
-fn composed(text: &str) -> Option<String> {
+fn to_nfc(text: &str) -> Option<String> {
     (!text.is_ascii()).then(|| text.nfc().collect())
 }
 
@@ -86,8 +86,8 @@ impl FileIndex {
             return FileMatches { count: named.len(), paths: named };
         }
         let files = self.files(rules, stop);
-        let found = fuzzy::rank(composed(query).as_deref().unwrap_or(query), &files);
-        let is_listed = |path: &String| match composed(path) {
+        let found = fuzzy::rank(to_nfc(query).as_deref().unwrap_or(query), &files);
+        let is_listed = |path: &String| match to_nfc(path) {
             Some(composed) => files.iter().any(|file| file.as_ref() == composed),
             None => {
                 let place = IndexedFile::place(path);
@@ -135,7 +135,7 @@ fn walk(root: &Path, rules: &dyn FileFilter, stop: &dyn Fn() -> bool) -> Vec<Ind
         .take(FILES)
         .collect();
     let is_there = |path: &String| shows(Path::new(path)) && root.join(path).symlink_metadata().is_ok();
-    files.extend(tracked_hidden(root).into_iter().take_while(|_| !stop()).filter(is_there));
+    files.extend(tracked_hidden_paths(root).into_iter().take_while(|_| !stop()).filter(is_there));
     files.sort_unstable_by(|a, b| IndexedFile::place(a).cmp(&IndexedFile::place(b)));
     files.into_iter().map(IndexedFile::new).collect()
 }
@@ -150,7 +150,7 @@ fn shows(folder: &Path, rules: &dyn FileFilter) -> impl Fn(&Path) -> bool + use<
 }
 
 /// The hidden files that git tracks, with their folders.
-fn tracked_hidden(root: &Path) -> BTreeSet<String> {
+fn tracked_hidden_paths(root: &Path) -> BTreeSet<String> {
     let index = GitPlace::find(root).and_then(|place| GitIndex::read(&place, root)).unwrap_or_default();
     let paths = index.from(b"").filter_map(|file| std::str::from_utf8(&file.path).ok());
     let mut hidden = BTreeSet::new();
@@ -177,9 +177,9 @@ pub fn complete(cwd: &Path, prefix: &str, rules: &dyn FileFilter) -> Vec<String>
     }
     let place = paths::find(cwd, folder);
     let Ok(entries) = std::fs::read_dir(&place) else { return Vec::new() };
-    let (shows, wanted) = (shows(&place, rules), composed(start));
+    let (shows, wanted) = (shows(&place, rules), to_nfc(start));
     let begins = |name: &str| match &wanted {
-        Some(wanted) => composed(name).is_some_and(|name| name.starts_with(wanted.as_str())),
+        Some(wanted) => to_nfc(name).is_some_and(|name| name.starts_with(wanted.as_str())),
         None => name.starts_with(start),
     };
     let fits = |name: &String| {
@@ -263,7 +263,7 @@ mod tests {
         dir
     }
 
-    fn found(root: &Path, query: &str) -> Vec<String> {
+    fn find_paths(root: &Path, query: &str) -> Vec<String> {
         let rules = || Arc::new(AllFiles) as Arc<dyn FileFilter>;
         FileIndex::new(root.to_owned()).find(query, &rules, &|| false).paths
     }
@@ -271,8 +271,8 @@ mod tests {
     #[test]
     fn files_are_found_by_parts_of_their_names() {
         let dir = files(&["src/app/update.rs", "src/main.rs", "secret.log", ".gitignore"]);
-        assert_eq!(found(dir.path(), "upd"), ["src/app/update.rs"]);
-        assert_eq!(found(dir.path(), ""), ["src/", "src/main.rs", "src/app/", "src/app/update.rs"]);
+        assert_eq!(find_paths(dir.path(), "upd"), ["src/app/update.rs"]);
+        assert_eq!(find_paths(dir.path(), ""), ["src/", "src/main.rs", "src/app/", "src/app/update.rs"]);
         let complete = |prefix: &str| complete(dir.path(), prefix, &AllFiles);
         assert_eq!(complete("src/"), ["src/app/", "src/main.rs"]);
         assert_eq!(complete("src/m"), ["src/main.rs"]);
@@ -292,7 +292,7 @@ mod tests {
             (".", &[".env", ".gitignore", ".x/", "main.rs"]),
             ("log", &[]),
         ] {
-            assert_eq!(found(dir.path(), query), expected, "{query}");
+            assert_eq!(find_paths(dir.path(), query), expected, "{query}");
         }
     }
 
@@ -311,7 +311,7 @@ mod tests {
             (&absolute, &[&format!("{absolute}otes.txt")]),
             ("/nowhere/", &[]),
         ] {
-            assert_eq!(found(&work, query), expected, "{query}");
+            assert_eq!(find_paths(&work, query), expected, "{query}");
         }
     }
 
@@ -324,7 +324,7 @@ mod tests {
             ("./caf\u{e9}", &["./cafe\u{301}/"]),
             ("e\u{301}te\u{301}", &["\u{e9}t\u{e9}.md"]),
         ] {
-            assert_eq!(found(dir.path(), query), expected, "{query}");
+            assert_eq!(find_paths(dir.path(), query), expected, "{query}");
         }
         assert_eq!(complete(dir.path(), "caf\u{e9}/", &AllFiles), ["caf\u{e9}/menu.txt"]);
     }

@@ -9,18 +9,18 @@ use crate::commands::login::{check_token, is_remote};
 use crate::compose::keycheck::{KeyCheck, check_key};
 use crate::process::browser;
 use tau_agent::catalogue::keys::KeyPlace;
-use tau_agent::catalogue::login::{self, Granted, LOGINS, LoginRow, PastedAddress};
+use tau_agent::catalogue::login::{self, LOGINS, LoginCredential, LoginRow, PastedAddress};
 use tau_agent::catalogue::providers::{KnownProvider, PROVIDERS};
 use tau_agent::provider::http::Http;
 use tau_agent::secrets::Secret;
-use tau_app::request::{Hidden, LoggedIn, LoginProvider, LoginWay, ScreenReply, SignInPage, SignInStep};
+use tau_app::request::{HiddenText, LoggedIn, LoginProvider, LoginWay, ScreenReply, SignInPage, SignInStep};
 use tau_tools::user_error::UserError;
 use tokio::sync::mpsc;
 
 impl Services {
     /// The logins and the providers with keys.
     pub(super) fn login_rows(&self) -> Result<Vec<LoginProvider>, UserError> {
-        let held = self.keys.held(PROVIDERS.iter().map(|provider| provider.id));
+        let held = self.keys.providers_with_keys(PROVIDERS.iter().map(|provider| provider.id));
         let login = |row: &'static LoginRow| LoginProvider {
             // A token that is pasted is typed as a key is, under the name of its login.
             login: row.pasted.is_none().then(|| row.alias.to_owned()),
@@ -62,13 +62,13 @@ impl Services {
         let catalogue = self.keys.catalogue();
         // A name that is also that of a provider with a key means the key.
         let takes_key = catalogue.key_variable(provider).is_some();
-        if login::named(provider).is_some_and(|row| row.pasted.is_none()) && !takes_key {
+        if login::find_by_name(provider).is_some_and(|row| row.pasted.is_none()) && !takes_key {
             return Ok(LoginWay::Login);
         }
         if catalogue.default_model(provider).is_some() {
             return Ok(LoginWay::Key);
         }
-        if let Some(how) = login::named(provider).and_then(|row| row.pasted) {
+        if let Some(how) = login::find_by_name(provider).and_then(|row| row.pasted) {
             return Ok(LoginWay::Token(how.to_owned()));
         }
         let see = "/login without a name lists them, or add one in models.toml";
@@ -76,9 +76,10 @@ impl Services {
     }
 
     /// Checks the key with a small real request, and stores it unless it was refused.
-    pub(super) async fn add_key(&self, provider: &str, key: Hidden) -> Result<LoggedIn, UserError> {
+    pub(super) async fn add_key(&self, provider: &str, key: HiddenText) -> Result<LoggedIn, UserError> {
         let key = Secret::new(key.0);
-        let row = login::named(provider).filter(|_| self.keys.catalogue().default_model(provider).is_none());
+        let row =
+            login::find_by_name(provider).filter(|_| self.keys.catalogue().default_model(provider).is_none());
         let provider = match row.and_then(|row| Some((row.provider, row.pasted?))) {
             Some((provider, how)) => {
                 check_token(&key, how)?;
@@ -106,7 +107,7 @@ impl Services {
 
     /// Logs in through a page, which is reported as soon as it is known.
     pub(super) async fn log_in(&self, call: &Call, login: &str) -> Result<SignInStep, UserError> {
-        let row = login::named(login).ok_or_else(|| format!("no login \"{login}\""))?;
+        let row = login::find_by_name(login).ok_or_else(|| format!("no login \"{login}\""))?;
         let place = self.keys.login_place(row);
         let (http, env) = {
             let setup = self.setup.lock();
@@ -121,8 +122,8 @@ impl Services {
         *self.pasted.lock() = Some(sender);
         let granted = begun.finish(&mut pasted).await?;
         let saved = match granted {
-            Granted::Tokens(tokens) => self.keys.store_login(row.provider, &tokens),
-            Granted::Key(key) => self.keys.store(row.provider, &key),
+            LoginCredential::Tokens(tokens) => self.keys.store_login(row.provider, &tokens),
+            LoginCredential::Key(key) => self.keys.store(row.provider, &key),
         };
         saved.map_err(|error| format!("could not store the login: {error}"))?;
         let model = self.keys.catalogue().default_model(row.provider);
@@ -133,14 +134,14 @@ impl Services {
 
     /// Adds to `said` why the saved key or login is not used, if so.
     fn unless_overridden(&self, provider: &str, said: String) -> String {
-        match self.keys.overridden(provider) {
+        match self.keys.override_reason(provider) {
             Some(why) => format!("{said}; but {why}"),
             None => said,
         }
     }
 
     /// Passes on an address that was pasted for the login that waits. Fails when it is wrong.
-    pub(super) async fn take_address(&self, address: Hidden) -> Result<String, UserError> {
+    pub(super) async fn take_address(&self, address: HiddenText) -> Result<String, UserError> {
         let sender = self.pasted.lock().clone();
         let over = || "no login is waiting for an address".to_owned();
         let (pasted, wrong) = PastedAddress::new(address.0);

@@ -18,11 +18,11 @@ use std::sync::Arc;
 
 use self::call::Call;
 use self::files::FileIndex;
-use crate::attempts::host::Hosted;
+use crate::attempts::host::HostedAttempts;
 use crate::compose::environment::{self, Connections};
 use crate::compose::{AgentPrompt, Setup, reload, sandbox, setting_list};
 use crate::live::board_servers::BoardServers;
-use crate::live::listed::Listed;
+use crate::live::listed::RowCache;
 use crate::live::{commands, record};
 use crate::tui::{clipboard, editor};
 use parking_lot::Mutex;
@@ -35,9 +35,9 @@ use tau_agent::session::prompt_history::PromptHistory;
 use tau_agent::settings::chosen_models;
 use tau_agent::settings::private_files::SharedFile;
 use tau_app::request::{
-    Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
-    LoggedIn, LoginProvider, LoginWay, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows,
-    SettingList, SignInStep,
+    ClipboardContent, EditorSource, EditorUse, FileMatches, FoundSessions, HiddenText, KeyChanges,
+    LocalModelServer, LoggedIn, LoginProvider, LoginWay, ModelList, ModelsFor, PerformRequest, Picture,
+    SessionRows, SettingList, SettingsUpdate, SignInStep,
 };
 use tau_app::status_facts::StatusFacts;
 use tau_protocol::attempt::{AttemptFile, AttemptList, AttemptNews, AttemptOrder, AttemptPart};
@@ -80,7 +80,7 @@ pub struct Services {
     /// The files of the project, for completion.
     pub files: Mutex<Arc<FileIndex>>,
     /// The sessions of the board.
-    pub board: Mutex<Listed>,
+    pub board: Mutex<RowCache>,
     /// The last answer about them.
     pub board_shown: Mutex<board_requests::BoardShown>,
     /// The other machines of the board.
@@ -88,7 +88,7 @@ pub struct Services {
     /// Where the running login takes addresses that are pasted.
     pub pasted: Mutex<Option<mpsc::Sender<PastedAddress>>>,
     /// The attempts that the screen has begun.
-    pub(crate) hosted: Hosted,
+    pub(crate) hosted: HostedAttempts,
 }
 
 tau_tools::debug_fields!(Services { cwd });
@@ -184,7 +184,7 @@ impl PerformRequest for Services {
         call: &Call,
         order: Box<AttemptOrder>,
     ) -> Result<AttemptNews, UserError> {
-        let order = self.attempts_ordered(*order)?;
+        let order = self.host_order(*order)?;
         let paths = self.setup.lock().paths.clone();
         self.hosted.run(&paths, order, call).await
     }
@@ -332,7 +332,12 @@ impl PerformRequest for Services {
         self.login_way(&provider)
     }
 
-    async fn login(self: &Arc<Self>, _: &Call, provider: String, key: Hidden) -> Result<LoggedIn, UserError> {
+    async fn login(
+        self: &Arc<Self>,
+        _: &Call,
+        provider: String,
+        key: HiddenText,
+    ) -> Result<LoggedIn, UserError> {
         self.add_key(&provider, key).await
     }
 
@@ -340,7 +345,7 @@ impl PerformRequest for Services {
         self.log_in(call, &login).await
     }
 
-    async fn paste_sign_in(self: &Arc<Self>, _: &Call, address: Hidden) -> Result<String, UserError> {
+    async fn paste_sign_in(self: &Arc<Self>, _: &Call, address: HiddenText) -> Result<String, UserError> {
         self.take_address(address).await
     }
 
@@ -352,7 +357,7 @@ impl PerformRequest for Services {
         self.remove_key(&provider)
     }
 
-    async fn reload(self: &Arc<Self>, _: &Call) -> Result<Applied, UserError> {
+    async fn reload(self: &Arc<Self>, _: &Call) -> Result<SettingsUpdate, UserError> {
         self.blocking(move |services| {
             let mut setup = services.setup.lock();
             let reloaded = reload::reload_everything(&setup, &services.prompt);
@@ -369,7 +374,7 @@ impl PerformRequest for Services {
     async fn settings(self: &Arc<Self>, _: &Call) -> Result<SettingList, UserError> {
         self.blocking(move |services| {
             let rows = setting_list::rows(&services.setup.lock());
-            Ok(SettingList { rows, applied: Applied::default() })
+            Ok(SettingList { rows, applied: SettingsUpdate::default() })
         })
         .await
     }
@@ -378,13 +383,17 @@ impl PerformRequest for Services {
         self: &Arc<Self>,
         _: &Call,
         key: String,
-        value: Option<Hidden>,
+        value: Option<HiddenText>,
     ) -> Result<SettingList, UserError> {
         self.blocking(move |services| services.change_setting(&key, value.map(|value| value.0).as_deref()))
             .await
     }
 
-    async fn choose_mode(self: &Arc<Self>, _: &Call, chosen: ChosenMode) -> Result<Applied, UserError> {
+    async fn choose_mode(
+        self: &Arc<Self>,
+        _: &Call,
+        chosen: ChosenMode,
+    ) -> Result<SettingsUpdate, UserError> {
         self.blocking(move |services| services.keep_mode(chosen)).await
     }
 
@@ -393,15 +402,20 @@ impl PerformRequest for Services {
         _: &Call,
         settings: Vec<(String, String)>,
         kept: bool,
-    ) -> Result<Applied, UserError> {
+    ) -> Result<SettingsUpdate, UserError> {
         self.blocking(move |services| services.decide_settings(&settings, kept)).await
     }
 
-    async fn set_keys(self: &Arc<Self>, _: &Call, keys: KeyChanges) -> Result<Applied, UserError> {
+    async fn set_keys(self: &Arc<Self>, _: &Call, keys: KeyChanges) -> Result<SettingsUpdate, UserError> {
         self.blocking(move |services| services.change_keys(&keys)).await
     }
 
-    async fn turn_extension(self: &Arc<Self>, _: &Call, id: String, on: bool) -> Result<Applied, UserError> {
+    async fn turn_extension(
+        self: &Arc<Self>,
+        _: &Call,
+        id: String,
+        on: bool,
+    ) -> Result<SettingsUpdate, UserError> {
         self.blocking(move |services| services.switch_extension(&id, on)).await
     }
 
@@ -427,7 +441,12 @@ impl PerformRequest for Services {
         .await
     }
 
-    async fn trust(self: &Arc<Self>, _: &Call, root: PathBuf, trusted: bool) -> Result<Applied, UserError> {
+    async fn trust(
+        self: &Arc<Self>,
+        _: &Call,
+        root: PathBuf,
+        trusted: bool,
+    ) -> Result<SettingsUpdate, UserError> {
         self.blocking(move |services| services.store_trust(&root, trusted)).await
     }
 
@@ -449,7 +468,7 @@ impl PerformRequest for Services {
         clipboard::copy(&text).await
     }
 
-    async fn read_clipboard(self: &Arc<Self>, call: &Call) -> Result<Pasted, UserError> {
+    async fn read_clipboard(self: &Arc<Self>, call: &Call) -> Result<ClipboardContent, UserError> {
         clipboard::paste(call).await
     }
 
@@ -495,7 +514,7 @@ impl PerformRequest for Services {
     }
 
     async fn branch(self: &Arc<Self>, _: &Call) -> Result<Option<String>, UserError> {
-        Ok(repository::checked_out(&self.dir()).await)
+        Ok(repository::current_branch(&self.dir()).await)
     }
 }
 
@@ -524,14 +543,14 @@ impl Services {
             index: setup.paths.session_index(),
             search_index: setup.paths.search_index(),
             prompt,
-            config_file: setup.paths.shared(setup.paths.config_file()),
+            config_file: setup.paths.shared_file(setup.paths.config_file()),
             served: Mutex::default(),
             files: Mutex::new(Arc::new(FileIndex::new(setup.project_dir.clone()))),
             board: Mutex::default(),
             board_shown: Mutex::default(),
             board_servers: BoardServers::default(),
             pasted: Mutex::default(),
-            hosted: Hosted::default(),
+            hosted: HostedAttempts::default(),
             setup: Mutex::new(setup),
         }
     }

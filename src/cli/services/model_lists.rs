@@ -13,7 +13,7 @@ use tau_protocol::model::Model;
 impl Services {
     /// The available models; the demo is always one.
     pub(super) fn usable_models(&self) -> Vec<Arc<Model>> {
-        let mut models = self.keys.catalogue().configured(&self.keys);
+        let mut models = self.keys.catalogue().usable_models(&self.keys);
         models.extend(self.served.lock().iter().cloned());
         models.push(Arc::new(demo()));
         models
@@ -26,7 +26,7 @@ impl Services {
         let row = |model: &Arc<Model>| KeylessModel {
             reference: model.reference(),
             provider: model.provider.clone(),
-            needs: self.keys.catalogue().key_needed(&model.provider),
+            needs: self.keys.catalogue().key_requirement(&model.provider),
         };
         self.keys.catalogue().models().iter().filter(needs).map(row).collect()
     }

@@ -15,7 +15,7 @@ use tau_agent::session::{Access, Session};
 use tau_app::request::{FoundSessions, ScreenReply, SessionRows};
 use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::FoundSession;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 
 /// Number of session rows sent together.
@@ -97,11 +97,11 @@ impl Services {
         session: &SessionSource,
         file: Option<&Path>,
     ) -> Result<String, UserError> {
-        let place = export::ExportTarget::named(file, &self.cwd);
+        let place = export::ExportTarget::for_file(file, &self.cwd);
         match export::write(session, &place, &export::secrets(&self.keys)) {
             Ok((file, 0)) => Ok(format!("exported to {}", file.display())),
             Ok((file, masked)) => {
-                Ok(format!("exported to {}; {} masked", file.display(), counted(masked, "secret")))
+                Ok(format!("exported to {}; {} masked", file.display(), pluralize(masked, "secret")))
             }
             Err(error) => Err(UserError::new("could not export the session").because(error)),
         }

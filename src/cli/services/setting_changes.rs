@@ -6,7 +6,7 @@ use super::Services;
 use crate::compose::{Setup, reload, setting_list};
 use tau_agent::settings::{chosen_mode, chosen_models, paths, table, write};
 use tau_app::effect::SavedSetting;
-use tau_app::request::{Applied, KeyChanges, SettingList};
+use tau_app::request::{KeyChanges, SettingList, SettingsUpdate};
 use tau_protocol::chosen::{ChosenMode, ChosenModels};
 use tau_tools::user_error::UserError;
 
@@ -35,7 +35,7 @@ impl Services {
     pub(super) fn change_setting(&self, key: &str, value: Option<&str>) -> Result<SettingList, UserError> {
         let mut setup = self.setup.lock();
         setting_list::change(&setup, key, value)?;
-        let mut applied = self.apply_saved(&mut setup)?;
+        let mut applied = self.apply_saved_settings(&mut setup)?;
         let saved = if value.is_some() { "saved" } else { "reset" };
         let fixed = setting_list::one(&setup, key).and_then(|row| row.fixed_by);
         applied.text = match fixed {
@@ -46,11 +46,11 @@ impl Services {
     }
 
     /// Stores the mode chosen on the screen and applies the consequences.
-    pub(super) fn keep_mode(&self, chosen: ChosenMode) -> Result<Applied, UserError> {
+    pub(super) fn keep_mode(&self, chosen: ChosenMode) -> Result<SettingsUpdate, UserError> {
         let mut setup = self.setup.lock();
         chosen_mode::save(chosen, &setup.paths)?;
-        let applied = self.apply_saved(&mut setup)?;
-        Ok(Applied { text: String::new(), ..applied })
+        let applied = self.apply_saved_settings(&mut setup)?;
+        Ok(SettingsUpdate { text: String::new(), ..applied })
     }
 
     /// Sets settings, in the user's file or for this session only, and applies the consequences.
@@ -58,7 +58,7 @@ impl Services {
         &self,
         settings: &[(String, String)],
         kept: bool,
-    ) -> Result<Applied, UserError> {
+    ) -> Result<SettingsUpdate, UserError> {
         let mut setup = self.setup.lock();
         for (key, value) in settings {
             if kept {
@@ -69,24 +69,24 @@ impl Services {
                     .map_err(|error| format!("{key}: {error}"))?;
             }
         }
-        let applied = self.apply_saved(&mut setup)?;
+        let applied = self.apply_saved_settings(&mut setup)?;
         let place = match kept {
             true => format!("saved in {}", paths::in_short(&setup.paths.config_file())),
             false => "for this session".to_owned(),
         };
         let set: Vec<String> = settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-        Ok(Applied { text: format!("{}: {place}", set.join(", ")), ..applied })
+        Ok(SettingsUpdate { text: format!("{}: {place}", set.join(", ")), ..applied })
     }
 
     /// Saves keys of the user and applies the consequences.
-    pub(super) fn change_keys(&self, keys: &KeyChanges) -> Result<Applied, UserError> {
+    pub(super) fn change_keys(&self, keys: &KeyChanges) -> Result<SettingsUpdate, UserError> {
         let mut setup = self.setup.lock();
-        write::set_keys(&setup.paths.shared(setup.paths.config_file()), keys).map_err(UserError::of)?;
-        self.apply_saved(&mut setup)
+        write::set_keys(&setup.paths.shared_file(setup.paths.config_file()), keys).map_err(UserError::of)?;
+        self.apply_saved_settings(&mut setup)
     }
 
     /// Turns an extension on or off.
-    pub(super) fn switch_extension(&self, id: &str, on: bool) -> Result<Applied, UserError> {
+    pub(super) fn switch_extension(&self, id: &str, on: bool) -> Result<SettingsUpdate, UserError> {
         let mut setup = self.setup.lock();
         let mut off = setup.settings.extensions_off.clone().unwrap_or_default();
         off.retain(|known| known != id);
@@ -95,13 +95,13 @@ impl Services {
         }
         let value = off.join(",");
         setting_list::change(&setup, "extensions_off", (!off.is_empty()).then_some(value.as_str()))?;
-        let applied = self.apply_saved(&mut setup)?;
+        let applied = self.apply_saved_settings(&mut setup)?;
         let text = format!("{id} is {} (extensions_off in config.toml)", if on { "on" } else { "off" });
-        Ok(Applied { text, ..applied })
+        Ok(SettingsUpdate { text, ..applied })
     }
 
     /// Reads everything again after a change; earlier faults are not reported again.
-    fn apply_saved(&self, setup: &mut Setup) -> Result<Applied, UserError> {
+    fn apply_saved_settings(&self, setup: &mut Setup) -> Result<SettingsUpdate, UserError> {
         let (renewed, mut applied) = reload::reload_everything(setup, &self.prompt)
             .map_err(|refusal| format!("saved, but not applied: {}", refusal.text))?;
         applied.warnings.retain(|text| !setup.notices.contains(text));

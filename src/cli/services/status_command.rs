@@ -51,7 +51,7 @@ pub(super) async fn run(
     let mut child = shell.spawn().map_err(failed)?;
     let id = child.id().and_then(|id| i32::try_from(id).ok());
     let mut group = Group(id.and_then(Pid::from_raw));
-    let printed = tokio::time::timeout(TIME_LIMIT, printed(&mut child, input)).await;
+    let printed = tokio::time::timeout(TIME_LIMIT, collect_output(&mut child, input)).await;
     if child.id().is_none() {
         // It has ended; its process id may have been reused by now.
         group.0 = None;
@@ -65,7 +65,7 @@ pub(super) async fn run(
 }
 
 /// Its output; `None` when it failed. Once enough has been read it is not awaited.
-async fn printed(child: &mut Child, input: &str) -> std::io::Result<Option<String>> {
+async fn collect_output(child: &mut Child, input: &str) -> std::io::Result<Option<String>> {
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let write = async {
         if let Some(mut stdin) = stdin {
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(run(&command, "", &work, &env, &policy).await.as_deref(), Ok("ran\n"));
     }
 
-    async fn printed_by(command: &str) -> Result<String, UserError> {
+    async fn output_of(command: &str) -> Result<String, UserError> {
         let variables = [("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
         let env = ChildEnv::from_variables(variables, &[], &[], "s1");
         run(command, "{\"x\":1}\n", Path::new("/"), &env, &SandboxPolicy::off()).await
@@ -129,12 +129,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_is_given_its_input_and_limits() {
-        assert_eq!(printed_by("cat; pwd; echo $TAU_SESSION_ID").await.as_deref(), Ok("{\"x\":1}\n/\ns1\n"));
-        assert_eq!(printed_by("exit 3").await, Err("status_command failed".into()));
-        let long = printed_by("yes").await.unwrap();
+        assert_eq!(output_of("cat; pwd; echo $TAU_SESSION_ID").await.as_deref(), Ok("{\"x\":1}\n/\ns1\n"));
+        assert_eq!(output_of("exit 3").await, Err("status_command failed".into()));
+        let long = output_of("yes").await.unwrap();
         assert_eq!(long.len() as u64, SIZE_LIMIT);
         let started = Instant::now();
-        let slow = printed_by("sleep 60 & wait").await;
+        let slow = output_of("sleep 60 & wait").await;
         assert_eq!(slow, Err("status_command took over 2 s".into()));
         assert!(started.elapsed() < Duration::from_secs(20));
     }

@@ -5,14 +5,14 @@ use std::path::Path;
 use super::Services;
 use crate::compose::reload;
 use tau_agent::settings::trust::{Project, uses_others_hooks};
-use tau_app::request::Applied;
+use tau_app::request::SettingsUpdate;
 use tau_tools::user_error::UserError;
 
 impl Services {
     /// Stores an answer about a folder in its displayed state, and applies the resulting settings.
-    pub(super) fn store_trust(&self, root: &Path, trusted: bool) -> Result<Applied, UserError> {
+    pub(super) fn store_trust(&self, root: &Path, trusted: bool) -> Result<SettingsUpdate, UserError> {
         let mut setup = self.setup.lock();
-        let Some(shown) = setup.project.shown(root) else {
+        let Some(shown) = setup.project.shown_project(root) else {
             return Err("this folder no longer has settings".into());
         };
         let uses_others = || uses_others_hooks(&setup.paths);
@@ -20,7 +20,7 @@ impl Services {
             let text = "the settings have changed since they were shown; /trust shows the current ones";
             return Err(text.to_owned().into());
         }
-        if let Err(error) = shown.answer(&setup.paths.shared(setup.paths.trust_file()), trusted) {
+        if let Err(error) = shown.answer(&setup.paths.shared_file(setup.paths.trust_file()), trusted) {
             return Err(error.to_string().into());
         }
         match reload::reload(&setup, &self.prompt) {

@@ -6,7 +6,7 @@ use super::Services;
 use crate::worktrees::{self, Worktree, keep, session};
 use tau_agent::settings::Paths;
 use tau_protocol::worktree::{WorktreeDone, WorktreeEnd, WorktreeRow};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 
 impl Services {
@@ -25,8 +25,8 @@ impl Services {
                 _ if !worktree.exists() => "its folder is missing".to_owned(),
                 Ok(ahead) if ahead.is_nothing() => "nothing of its own".to_owned(),
                 Ok(ahead) => {
-                    let changes = counted(ahead.changes as u64, "change");
-                    format!("{}, {changes}", counted(ahead.commits, "commit"))
+                    let changes = pluralize(ahead.changes as u64, "change");
+                    format!("{}, {changes}", pluralize(ahead.commits, "commit"))
                 }
                 Err(why) => why.into(),
             },
@@ -42,7 +42,7 @@ impl Services {
             is_removed: true,
         };
         let all = worktrees::all(&paths, &cwd)?;
-        Ok(all.into_iter().map(row).chain(keep::kept(&cwd)?.into_iter().map(removed)).collect())
+        Ok(all.into_iter().map(row).chain(keep::kept_names(&cwd)?.into_iter().map(removed)).collect())
     }
 
     /// Makes or finds a worktree, and a session there: the last one if the user `resumes` it, else a copy of the one
@@ -58,7 +58,7 @@ impl Services {
         let dir = entered.worktree.inside(&cwd);
         let last = session::newest(&paths, &dir).filter(|_| resumes);
         let copied = file.is_some() && last.is_none();
-        let path = last.map_or_else(|| session::moved(&paths, file, &dir), Ok)?;
+        let path = last.map_or_else(|| session::begin_or_copy(&paths, file, &dir), Ok)?;
         let copy = if copied { ", in a copy of the session" } else { "" };
         let said = format!("you are in the worktree {name} now{copy}");
         let said = entered.notes.into_iter().fold(said, |said, note| format!("{said}\n{note}"));
@@ -79,7 +79,7 @@ impl Services {
             let entered = keep::restore(&paths, &cwd, name)?;
             return Ok(WorktreeDone { said: format!("restored {}", entered.worktree.name), session: None });
         }
-        let worktree = worktrees::named(&paths, &cwd, name)?;
+        let worktree = worktrees::find_by_name(&paths, &cwd, name)?;
         session::refuse_open(&paths, &worktree, Some(id))?;
         let origin = worktree.origin()?;
         let said = match end {
@@ -91,7 +91,7 @@ impl Services {
         }
         let below = cwd.strip_prefix(&worktree.path).unwrap_or(Path::new("")).to_owned();
         let dir = Some(worktrees::folder_below(&origin, &below)).filter(|dir| dir.is_dir()).unwrap_or(origin);
-        let path = session::moved(&paths, file, &dir)?;
+        let path = session::begin_or_copy(&paths, file, &dir)?;
         let said = format!("{said}\nyou are in {} now, in a copy of the session", dir.display());
         Ok(WorktreeDone { said, session: Some(path) })
     }

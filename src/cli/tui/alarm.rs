@@ -47,7 +47,7 @@ mod kernel {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    use tau_tools::process::pty::watched;
+    use tau_tools::process::pty::watch_descriptor;
 
     #[derive(Debug)]
     pub(super) struct KernelTimer {
@@ -60,7 +60,7 @@ mod kernel {
         pub(super) fn new() -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
-            Ok(KernelTimer { timer: watched(timer, Interest::READABLE)?, at: None })
+            Ok(KernelTimer { timer: watch_descriptor(timer, Interest::READABLE)?, at: None })
         }
 
         pub(super) async fn until(&mut self, at: Instant) -> io::Result<()> {

@@ -156,7 +156,7 @@ fn usable(is_set: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static Clipbo
 }
 
 /// The end of a program for the clipboard.
-struct Finished {
+struct ProgramOutput {
     /// `None` if it was ended because of too much output.
     status: Option<ExitStatus>,
     /// Its output; empty for a program with an input.
@@ -169,7 +169,7 @@ async fn run(
     command: &[&str],
     input: Option<&str>,
     patience: Duration,
-) -> Result<Option<Finished>, UserError> {
+) -> Result<Option<ProgramOutput>, UserError> {
     let Some((program, arguments)) = command.split_first() else { return Ok(None) };
     let (stdin, stdout) = match input {
         // A process that stays in the background keeps its output open.
@@ -201,7 +201,7 @@ async fn run(
             pipe.take(content::MAX_SIZE as u64 + 1).read_to_end(&mut output).await?;
         }
         let status = if output.len() > content::MAX_SIZE { None } else { Some(child.wait().await?) };
-        std::io::Result::Ok(Finished { status, output })
+        std::io::Result::Ok(ProgramOutput { status, output })
     };
     match tokio::time::timeout(patience, finished).await {
         Ok(Ok(finished)) => Ok(Some(finished)),
@@ -213,7 +213,7 @@ async fn run(
 /// Runs a program with `text` as its input. False when it is not installed.
 async fn hand_over(command: &[&str], text: &str) -> Result<bool, UserError> {
     match run(command, Some(text), TIMEOUT).await? {
-        Some(Finished { status: Some(status), .. }) if !status.success() => {
+        Some(ProgramOutput { status: Some(status), .. }) if !status.success() => {
             Err(format!("{} failed ({status})", command.first().unwrap_or(&"")).into())
         }
         finished => Ok(finished.is_some()),

@@ -15,7 +15,7 @@ pub(crate) fn answers_questions(term: &str, tmux: bool) -> bool {
 }
 
 /// The terminal's colours, and the evidence for them.
-pub(crate) fn detected_colors() -> (ColorDepth, String) {
+pub(crate) fn detect_colors() -> (ColorDepth, String) {
     let value = |name: &str| std::env::var(name).unwrap_or_default();
     let (term, colorterm) = (value("TERM"), value("COLORTERM"));
     if !value("NO_COLOR").is_empty() {

@@ -92,7 +92,7 @@ impl InputDecoder {
             }
         }
         self.pending.drain(..done.min(self.pending.len()));
-        self.bound(tell);
+        self.limit_pending(tell);
     }
 
     /// The length of a pause that means something: an Esc may begin a sequence, and the end of a paste may be lost.
@@ -136,7 +136,7 @@ impl InputDecoder {
     }
 
     /// Limits the size of pending bytes.
-    fn bound(&mut self, tell: &mut dyn FnMut(TerminalEvent)) {
+    fn limit_pending(&mut self, tell: &mut dyn FnMut(TerminalEvent)) {
         let most = match self.collecting {
             Collecting::Nothing => MAX_LEN,
             Collecting::Paste => PASTE_PART,
@@ -207,7 +207,7 @@ pub fn unify_line_ends(bytes: &[u8]) -> String {
 fn step(bytes: &[u8]) -> Step {
     match bytes {
         [] => Step::More,
-        [0x1b, rest @ ..] => escaped(rest),
+        [0x1b, rest @ ..] => escape_sequence(rest),
         [0x00..=0x1f | 0x7f, ..] => key(1, control(bytes.first().copied().unwrap_or_default())),
         _ => character(bytes),
     }
@@ -252,7 +252,7 @@ fn character(bytes: &[u8]) -> Step {
 }
 
 /// Decodes the bytes after an Esc.
-fn escaped(rest: &[u8]) -> Step {
+fn escape_sequence(rest: &[u8]) -> Step {
     let length = |step: Step| match step {
         Step::Took(length, said) => Step::Took(length + 1, said),
         Step::Collect(length, what) => Step::Collect(length + 1, what),
@@ -264,7 +264,7 @@ fn escaped(rest: &[u8]) -> Step {
         [b'O', key @ ..] => length(single_shift(key)),
         // Old terminals send a second Esc before the sequence of a key with Alt.
         [0x1b] | [0x1b, b'[' | b'O'] => Step::More,
-        [0x1b, b'[' | b'O', ..] => length(with_alt(escaped(rest.get(1..).unwrap_or_default()))),
+        [0x1b, b'[' | b'O', ..] => length(with_alt(escape_sequence(rest.get(1..).unwrap_or_default()))),
         [0x1b, ..] => key(1, Key::plain(KeyCode::Esc)),
         [b']' | b'P' | b'_'] => Step::More,
         [b']', b'0'..=b'9', ..] | [b'P', b'0'..=b'9' | b'>' | b'!', ..] | [b'_', b'G', ..] => {

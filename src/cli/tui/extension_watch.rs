@@ -79,7 +79,7 @@ impl ExtensionWatch {
     }
 
     /// Records a key press, or that the window got the focus.
-    pub(super) fn user_came(&self) {
+    pub(super) fn on_user_activity(&self) {
         self.user_is_here.notify_one();
     }
 }
@@ -89,7 +89,7 @@ async fn follow(services: Arc<Services>, news: mpsc::Sender<ExtensionNews>, user
     let mut origin = services.setup.lock().extensions.origin();
     let share = Arc::clone(&services);
     let first = tokio::task::spawn_blocking(move || {
-        let mut known = Known::default();
+        let mut known = FileFacts::default();
         known.look(&share.setup.lock().clone());
         known
     });
@@ -124,7 +124,7 @@ async fn follow(services: Arc<Services>, news: mpsc::Sender<ExtensionNews>, user
         }
         tokio::select! {
             () = news.closed() => return,
-            () = DirectoryWatch::changed(&mut watch) => settle(&mut watch).await,
+            () = DirectoryWatch::wait_for_change(&mut watch) => settle(&mut watch).await,
             () = user_is_here.notified(), if watch.is_none() => sleep(PAUSE).await,
             moved = origin.changed() => match moved {
                 Ok(()) => by_others = true,
@@ -139,7 +139,7 @@ async fn settle(watch: &mut Option<DirectoryWatch>) {
     let latest = Instant::now() + MAX_WAIT;
     loop {
         tokio::select! {
-            () = DirectoryWatch::changed(watch) => {}
+            () = DirectoryWatch::wait_for_change(watch) => {}
             () = sleep(QUIET) => return,
             () = sleep_until(latest) => return,
         }
@@ -148,7 +148,7 @@ async fn settle(watch: &mut Option<DirectoryWatch>) {
 
 /// The facts about the files besides the loaded extensions.
 #[derive(Default)]
-struct Known {
+struct FileFacts {
     cwd: PathBuf,
     /// Paths that had an effect in this directory: they may reappear.
     earlier: BTreeSet<PathBuf>,
@@ -161,7 +161,7 @@ struct Known {
     problems: Vec<String>,
 }
 
-impl Known {
+impl FileFacts {
     /// The places to watch: the current ones, and the former places of removed files.
     fn with_earlier(&mut self, from: &Origin) -> Places {
         let Places { skills, prompts, files, .. } = &from.places;
@@ -173,18 +173,18 @@ impl Known {
     }
 
     /// Reads everything besides the loaded extensions; returns the previous state.
-    fn look(&mut self, setup: &Setup) -> Known {
+    fn look(&mut self, setup: &Setup) -> FileFacts {
         let origin = setup.extensions.origin().borrow().clone();
         let is_elsewhere = self.cwd != origin.cwd;
         let projects =
             ProjectSettings::read(&setup.args, &setup.paths, Some(&origin.cwd)).unwrap_or_default();
-        let now = Known {
+        let now = FileFacts {
             cwd: origin.cwd,
             earlier: if is_elsewhere { BTreeSet::new() } else { std::mem::take(&mut self.earlier) },
             servers: mcp_servers::read(&setup.paths, &projects).servers,
-            trusted: projects.trusted().map(|project| project.root().to_owned()).collect(),
-            untrusted: projects.untrusted().map(|project| project.root().to_owned()).collect(),
-            problems: setup.extensions.loaded().problems.clone(),
+            trusted: projects.trusted_projects().map(|project| project.root().to_owned()).collect(),
+            untrusted: projects.untrusted_projects().map(|project| project.root().to_owned()).collect(),
+            problems: setup.extensions.current().problems.clone(),
         };
         std::mem::replace(self, now)
     }
@@ -193,7 +193,7 @@ impl Known {
     /// because the user has changed trust or settings; the user and the agent already know the consequences.
     fn reload(&mut self, services: &Services, by_others: bool) -> Option<ExtensionNews> {
         let setup = services.setup.lock().clone();
-        let before = setup.extensions.loaded();
+        let before = setup.extensions.current();
         // It also applies which extensions are off.
         if let Err(refusal) = setup.reread() {
             let text = format!("extensions are not reloaded: {}", refusal.text);
@@ -201,7 +201,7 @@ impl Known {
             return Some(ExtensionNews { level, text, hint: None, commands: Vec::new() });
         }
         let mut changes = setup.extensions.reload();
-        let loaded = setup.extensions.loaded();
+        let loaded = setup.extensions.current();
         let mut old = self.look(&setup);
         if by_others {
             old.servers.clone_from(&self.servers);
@@ -223,7 +223,7 @@ impl Known {
 
     fn news(
         &self,
-        old: &Known,
+        old: &FileFacts,
         changes: &[ExtensionChange],
         has_new_list: bool,
         commands: Vec<AgentCommand>,

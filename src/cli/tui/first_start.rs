@@ -4,7 +4,7 @@ use crate::compose::Setup;
 use crate::compose::session_lookup::places;
 use crate::import::{self, SetUp};
 use tau_agent::session::all;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tokio::sync::mpsc;
 
 /// Before tau has settings or sessions of its own, sends a sentence about the sessions and set-ups of other agents,
@@ -24,7 +24,7 @@ pub(super) fn look_around(setup: &Setup, news: mpsc::Sender<String>) {
 
 fn text(sessions: usize, set_ups: &[SetUp]) -> Option<String> {
     let listed = (sessions > 0)
-        .then(|| format!("/resume lists {} of other agents", counted(sessions as u64, "session")));
+        .then(|| format!("/resume lists {} of other agents", pluralize(sessions as u64, "session")));
     let agents: Vec<&str> = set_ups.iter().map(|set_up| set_up.agent).collect();
     let found = match agents.as_slice() {
         [] => None,

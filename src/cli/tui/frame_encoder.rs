@@ -13,7 +13,7 @@ use ratatui::style::{Color, Modifier};
 
 use self::pen::{Origin, Pen};
 use self::shift::find_shift;
-use tau_view::frame::{Frame, KnownRows, Placed};
+use tau_view::frame::{Frame, KnownRows, LayerItem};
 use tau_view::link::Link;
 use tau_view::picture::PictureRow;
 
@@ -113,7 +113,7 @@ impl<'a> FramePair<'a> {
 }
 
 /// Whether both rows have equal layers, regardless of their position.
-fn same_layer<T: PartialEq>(old: &[Placed<T>], new: &[Placed<T>]) -> bool {
+fn same_layer<T: PartialEq>(old: &[LayerItem<T>], new: &[LayerItem<T>]) -> bool {
     old.len() == new.len() && old.iter().zip(new).all(|(old, new)| old.lies_like(new))
 }
 
@@ -163,8 +163,8 @@ pub(super) fn is_blank(cell: &Cell) -> bool {
 #[derive(Clone, Copy)]
 struct Row<'a> {
     cells: &'a [Cell],
-    links: &'a [Placed<Link>],
-    pictures: &'a [Placed<PictureRow>],
+    links: &'a [LayerItem<Link>],
+    pictures: &'a [LayerItem<PictureRow>],
 }
 
 impl<'a> Row<'a> {
@@ -184,12 +184,14 @@ impl<'a> Row<'a> {
     }
 
     /// The layers drawn over this row's cells, and not over the other's.
-    fn strips_besides(&self, other: Row<'a>) -> impl Iterator<Item = (&'a Placed<PictureRow>, &'a str)> {
-        let own = |placed: &&Placed<PictureRow>| !other.pictures.iter().any(|known| known.lies_like(placed));
+    fn strips_besides(&self, other: Row<'a>) -> impl Iterator<Item = (&'a LayerItem<PictureRow>, &'a str)> {
+        let own =
+            |placed: &&LayerItem<PictureRow>| !other.pictures.iter().any(|known| known.lies_like(placed));
         // If a row is covered by a layer, a part of it cannot be shown.
-        let whole =
-            |placed: &&Placed<PictureRow>| placed.columns.len() == usize::from(placed.what.picture.columns);
-        let strip = |placed: &'a Placed<PictureRow>| Some((placed, placed.what.strip()?));
+        let whole = |placed: &&LayerItem<PictureRow>| {
+            placed.columns.len() == usize::from(placed.what.picture.columns)
+        };
+        let strip = |placed: &'a LayerItem<PictureRow>| Some((placed, placed.what.strip()?));
         self.pictures.iter().filter(own).filter(whole).filter_map(strip)
     }
 }

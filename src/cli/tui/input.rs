@@ -18,7 +18,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::decode::InputDecoder;
 use super::event::TerminalEvent;
-use tau_tools::process::pty::watched;
+use tau_tools::process::pty::watch_descriptor;
 
 /// Size of a read in bytes; a terminal rarely has more than 4 KB.
 const READ: usize = 16 * 1024;
@@ -40,7 +40,7 @@ impl TerminalInput {
     /// when the system cannot wait for the terminal.
     pub fn new() -> io::Result<Self> {
         Ok(TerminalInput {
-            terminal: watched(rustix::stdio::stdin().try_clone_to_owned()?, Interest::READABLE)?,
+            terminal: watch_descriptor(rustix::stdio::stdin().try_clone_to_owned()?, Interest::READABLE)?,
             decoder: InputDecoder::default(),
             buffer: vec![0; READ],
             decoded: VecDeque::new(),

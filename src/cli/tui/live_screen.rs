@@ -9,12 +9,12 @@ use super::measuring::{Measuring, Next};
 use super::pictures::{PictureDone, PictureWorker};
 use super::questions::TerminalQuestion;
 use super::recording::Recording;
-use super::terminal::{Drawn, Painted, Tty};
+use super::terminal::{DrawOutcome, FrameProperties, Tty};
 use tau_app::geometry::ScreenKind;
 use tau_app::model::Wants;
 use tau_app::msg::Millis;
 use tau_app::terminal_facts::TerminalAnswer;
-use tau_app::{Effect, Model, Msg, Stamped, update};
+use tau_app::{Effect, Model, Msg, StampedMsg, update};
 use tau_view::{self, Drawing, Memo};
 
 /// Maximum number of frames for the rest to print at the end.
@@ -81,7 +81,7 @@ impl LiveScreen {
     /// Folds a fact; its effects are queued. Fails when the recording cannot be written.
     pub fn fold(&mut self, msg: Msg) -> io::Result<()> {
         let Some(model) = self.model.take() else { return Ok(()) };
-        let stamped = Stamped { at: self.clock.now(), msg };
+        let stamped = StampedMsg { at: self.clock.now(), msg };
         if let Some(recording) = &mut self.recording {
             recording.add(&stamped, model.wants().secret)?;
         }
@@ -104,17 +104,21 @@ impl LiveScreen {
         let mut drawing = Drawing::default();
         let drawn = self.tty.draw(|frame| {
             drawing = tau_view::draw(model, memo, frame);
-            Painted { cursor: drawing.laid.cursor, finished: drawing.finished, floats: drawing.floats }
+            FrameProperties {
+                cursor: drawing.laid.cursor,
+                finished: drawing.finished,
+                floats: drawing.floats,
+            }
         })?;
         drawing.laid.room = self.tty.room();
         for job in self.memo.missing_pictures() {
             self.pictures.start(job)?;
         }
         // If the terminal does not accept bytes at the moment, the next frame tries again.
-        let again = drawn == Drawn::Busy || drawing.more;
+        let again = drawn == DrawOutcome::Busy || drawing.more;
         self.dirty = again;
         let before = self.effects.len();
-        let laid = Some(drawing.laid).filter(|laid| drawn != Drawn::Busy && model.learns_from(laid));
+        let laid = Some(drawing.laid).filter(|laid| drawn != DrawOutcome::Busy && model.learns_from(laid));
         if let Some(laid) = laid {
             self.fold(Msg::Laid(laid))?;
             self.dirty = self.effects.len() > before || again;
@@ -169,7 +173,7 @@ impl LiveScreen {
             TerminalEvent::FocusLost => self.fold(Msg::Focused(false)),
             TerminalEvent::Answer(answer) => self.take_answer(answer),
             TerminalEvent::Clipboard(answer) => {
-                self.tty.questions.clipboard_answered(answer);
+                self.tty.questions.on_clipboard_answer(answer);
                 Ok(())
             }
             TerminalEvent::Ended => Ok(()),
@@ -177,9 +181,9 @@ impl LiveScreen {
     }
 
     fn take_answer(&mut self, answer: TerminalAnswer) -> io::Result<()> {
-        self.tty.questions.answered(&answer);
+        self.tty.questions.on_answer(&answer);
         if let TerminalAnswer::CursorAt { row, .. } = answer
-            && self.tty.told_row(row)
+            && self.tty.on_cursor_row(row)
         {
             // The next frame uses the new room.
             self.dirty = true;

@@ -23,7 +23,7 @@ const VARIABLES: [&str; 5] =
 
 /// The remembered facts about a terminal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Remembered {
+pub(crate) struct MeasuredTerminal {
     /// Its own name and version (XTVERSION); empty when it does not answer.
     pub version: String,
     pub widths: Widths,
@@ -33,7 +33,7 @@ pub(crate) struct Remembered {
 #[derive(Debug)]
 pub(crate) struct Measuring {
     file: PathBuf,
-    known: Option<Remembered>,
+    known: Option<MeasuredTerminal>,
     version: String,
     state: State,
 }
@@ -59,7 +59,7 @@ pub(crate) enum Next {
 impl Measuring {
     /// For the terminal named by the environment; `file` has the known terminals.
     pub(crate) fn new(file: PathBuf) -> Self {
-        let known = remembered(&file);
+        let known = load_terminal(&file);
         Measuring { file, known, version: String::new(), state: State::Asking }
     }
 
@@ -87,7 +87,7 @@ impl Measuring {
             }
             // Before the first column it ends another query.
             (State::Measuring(columns), TerminalAnswer::Attributes { .. }) if !columns.is_empty() => {
-                let widths = Widths::measured(columns);
+                let widths = Widths::from_cells(columns);
                 self.state = State::Over;
                 if let Some(widths) = widths {
                     self.remember(widths);
@@ -101,7 +101,7 @@ impl Measuring {
 
     /// Writes the file in the background. Without it the next start measures again.
     fn remember(&mut self, widths: Widths) {
-        let remembered = Remembered { version: std::mem::take(&mut self.version), widths };
+        let remembered = MeasuredTerminal { version: std::mem::take(&mut self.version), widths };
         self.known = Some(remembered.clone());
         let file = self.file.clone();
         let write = move || {
@@ -120,11 +120,11 @@ impl Measuring {
 }
 
 /// The remembered facts about the terminal named by the environment.
-pub(crate) fn remembered(file: &Path) -> Option<Remembered> {
+pub(crate) fn load_terminal(file: &Path) -> Option<MeasuredTerminal> {
     terminals(file).remove(&key())
 }
 
-fn terminals(file: &Path) -> BTreeMap<String, Remembered> {
+fn terminals(file: &Path) -> BTreeMap<String, MeasuredTerminal> {
     let bytes = read_capped(file, MAX_SIZE).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
@@ -146,7 +146,7 @@ mod tests {
 
     const END: TerminalAnswer = TerminalAnswer::Attributes { sixel: false };
 
-    fn measuring(known: Option<Remembered>) -> Measuring {
+    fn measuring(known: Option<MeasuredTerminal>) -> Measuring {
         Measuring { file: PathBuf::new(), known, version: String::new(), state: State::Asking }
     }
 
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn a_terminal_is_measured_once_for_each_version() {
-        let widths = Widths::measured(&[1; KINDS.len()]).unwrap();
-        let known = Remembered { version: "one".to_owned(), widths };
+        let widths = Widths::from_cells(&[1; KINDS.len()]).unwrap();
+        let known = MeasuredTerminal { version: "one".to_owned(), widths };
         for (answer, next) in [("one", Next::Nothing), ("two", Next::Measure)] {
             let mut measuring = measuring(Some(known.clone()));
             assert_eq!(measuring.widths(), widths);

@@ -42,18 +42,18 @@ impl FramePacer {
     }
 
     /// Records that events of the agent were taken.
-    pub(super) fn took(&mut self, events: usize) {
+    pub(super) fn add_events(&mut self, events: usize) {
         self.taken += events;
     }
 
     /// Records that taking events took so long that more may be pending: they do not wait for a window.
-    pub(super) fn took_long(&mut self) {
+    pub(super) fn skip_window(&mut self) {
         self.taken = self.taken.max(FLOOD);
     }
 
     /// Records a drawn frame. If `interactive`, the user types into a command and awaits its output, so
     /// windows are not used.
-    pub(super) fn drawn(&mut self, now: Instant, interactive: bool) {
+    pub(super) fn note_frame(&mut self, now: Instant, interactive: bool) {
         self.frame = now;
         if self.taken == 0 {
             return;
@@ -92,8 +92,8 @@ mod tests {
         let mut times = Vec::new();
         for _ in 0..count {
             let next = pacer.frame_at();
-            pacer.took(events_per_ms * next.duration_since(at).as_millis() as usize);
-            pacer.drawn(next, false);
+            pacer.add_events(events_per_ms * next.duration_since(at).as_millis() as usize);
+            pacer.note_frame(next, false);
             times.push(next.duration_since(at).as_millis());
             at = next;
         }
@@ -121,7 +121,7 @@ mod tests {
         let mut pacer = FramePacer::new(start);
         frames(start, &mut pacer, 1, 8);
         let listen = pacer.listen_at();
-        pacer.drawn(listen - Duration::from_millis(20), false);
+        pacer.note_frame(listen - Duration::from_millis(20), false);
         assert_eq!(pacer.listen_at(), listen);
     }
 
@@ -130,14 +130,14 @@ mod tests {
         let start = Instant::now();
         let mut pacer = FramePacer::new(start);
         frames(start, &mut pacer, 1, 8);
-        pacer.took(1);
-        pacer.drawn(pacer.frame_at(), true);
+        pacer.add_events(1);
+        pacer.note_frame(pacer.frame_at(), true);
         assert_eq!(pacer.listen_at(), pacer.news);
         assert_eq!(pacer.frame_at(), pacer.frame + ECHO);
         frames(start, &mut pacer, 1, 8);
-        pacer.took(1);
+        pacer.add_events(1);
         let later = pacer.news + Duration::from_secs(1);
-        pacer.drawn(later, false);
+        pacer.note_frame(later, false);
         assert_eq!(pacer.listen_at(), later + FIRST);
     }
 }

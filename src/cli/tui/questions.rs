@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use tokio::sync::mpsc;
 
-use super::color_support::{answers_questions, detected_colors};
+use super::color_support::{answers_questions, detect_colors};
 use super::event::ClipboardAnswer;
 use tau_app::terminal_facts::TerminalAnswer;
 use tau_view::color::ColorDepth;
@@ -60,7 +60,7 @@ impl TerminalQuestion {
     /// Whether an answer would be useful, and the query is harmless.
     fn is_sensible(self, variable: impl Fn(&str) -> String) -> bool {
         match self {
-            TerminalQuestion::Background => detected_colors().0 != ColorDepth::None,
+            TerminalQuestion::Background => detect_colors().0 != ColorDepth::None,
             TerminalQuestion::CellPixels | TerminalQuestion::Version => true,
             // tmux treats it as a title, Terminal as text.
             TerminalQuestion::KittyGraphics => {
@@ -160,17 +160,17 @@ impl Questions {
     }
 
     /// Records an answer.
-    pub(crate) fn answered(&mut self, answer: &TerminalAnswer) {
+    pub(crate) fn on_answer(&mut self, answer: &TerminalAnswer) {
         if matches!(answer, TerminalAnswer::Attributes { .. }) {
             self.open = self.open.saturating_sub(1);
             if self.open == 0 {
-                self.clipboard_answered(ClipboardAnswer::NothingMore);
+                self.on_clipboard_answer(ClipboardAnswer::NothingMore);
             }
         }
     }
 
     /// Passes on an answer about the clipboard, to the requester only.
-    pub(crate) fn clipboard_answered(&mut self, answer: ClipboardAnswer) {
+    pub(crate) fn on_clipboard_answer(&mut self, answer: ClipboardAnswer) {
         self.clipboard = self.clipboard.take().filter(|asker| asker.send(answer).is_ok());
     }
 
@@ -197,17 +197,17 @@ mod tests {
         assert_eq!(questions.due(now), None);
         questions.begin_round(now);
         questions.begin_round(now);
-        questions.answered(&TerminalAnswer::KittyGraphics(true));
-        questions.answered(&END);
+        questions.on_answer(&TerminalAnswer::KittyGraphics(true));
+        questions.on_answer(&END);
         assert_eq!(questions.due(now), Some(now + ANSWER_TIMEOUT));
         assert_eq!(questions.due(now + ANSWER_TIMEOUT), None);
-        questions.answered(&END);
+        questions.on_answer(&END);
         assert_eq!(questions.due(now), None);
         assert!(!questions.close());
         questions.begin_round(now);
         assert!(questions.close() && questions.due(now).is_none());
         // A query whose answer is no longer wanted.
-        questions.answered(&END);
+        questions.on_answer(&END);
         assert!(!questions.close());
     }
 

@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 
 use tau_app::boot::Boot;
 use tau_app::key::{Key, KeyCode};
-use tau_app::{Model, Msg, Stamped, boot, update};
+use tau_app::{Model, Msg, StampedMsg, boot, update};
 use tau_tools::user_error::UserError;
 use tau_view::color::ColorDepth;
 use tau_view::frame::Frame;
@@ -31,16 +31,16 @@ impl Recording {
     }
 
     /// Adds a message.
-    pub fn add(&mut self, stamped: &Stamped, secret: bool) -> io::Result<()> {
+    pub fn add(&mut self, stamped: &StampedMsg, secret: bool) -> io::Result<()> {
         if !secret {
             return self.line(stamped);
         }
         let msg = match &stamped.msg {
-            Msg::Key(key) if key.typed().is_some() => Msg::Key(Key::plain(KeyCode::Char('*'))),
+            Msg::Key(key) if key.typed_char().is_some() => Msg::Key(Key::plain(KeyCode::Char('*'))),
             Msg::Paste(_) => Msg::Paste("*".to_owned()),
             other => other.clone(),
         };
-        self.line(&Stamped { at: stamped.at, msg })
+        self.line(&StampedMsg { at: stamped.at, msg })
     }
 
     fn line(&mut self, value: &impl serde::Serialize) -> io::Result<()> {
@@ -66,7 +66,7 @@ pub fn replay(path: &Path) -> Result<Model, UserError> {
     let (mut model, _) = boot(first);
     for (index, line) in lines.enumerate() {
         let line = line.map_err(|error| named(&error))?;
-        let stamped: Stamped =
+        let stamped: StampedMsg =
             serde_json::from_str(&line).map_err(|error| named(&format!("line {}: {error}", index + 2)))?;
         (model, _) = update(model, stamped);
     }

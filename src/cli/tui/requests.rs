@@ -23,7 +23,7 @@ use crate::services::call::Call;
 use crate::services::files::FileIndex;
 use tau_agent::settings::paths;
 use tau_app::effect::SavedSetting;
-use tau_app::request::{Applied, ScreenReply, ScreenRequest, Ticket};
+use tau_app::request::{ScreenReply, ScreenRequest, SettingsUpdate, Ticket};
 use tau_protocol::trust::Folder;
 use tau_protocol::worktree;
 use tau_tools::user_error::UserError;
@@ -44,14 +44,14 @@ pub struct RequestRunner {
 }
 
 /// A request with its performer.
-struct Performed {
+struct RequestTask {
     request: ScreenRequest,
     services: Arc<Services>,
     attached: Option<Arc<AttachedRequests>>,
     call: Call,
 }
 
-impl Performed {
+impl RequestTask {
     async fn run(self) -> (ScreenReply, Call) {
         let reply = match &self.attached {
             Some(attached) => attached.perform(self.request, &self.call).await,
@@ -83,7 +83,10 @@ impl RequestRunner {
     }
 
     /// Like [`Self::new`], for a screen that is attached to a session of a server.
-    pub(crate) fn attached(requests: AttachedRequests, replies: mpsc::Sender<(Ticket, ScreenReply)>) -> Self {
+    pub(crate) fn for_attached(
+        requests: AttachedRequests,
+        replies: mpsc::Sender<(Ticket, ScreenReply)>,
+    ) -> Self {
         let runner = Self::new(Arc::clone(&requests.here), replies);
         RequestRunner { attached: Some(Arc::new(requests)), ..runner }
     }
@@ -99,8 +102,8 @@ impl RequestRunner {
 
     /// Starts a request.
     pub fn start(&mut self, ticket: Ticket, request: ScreenRequest) {
-        let performed = self.performed(request, ticket);
-        let cancelled = performed.call.cancelled();
+        let performed = self.request_task(request, ticket);
+        let cancelled = performed.call.cancel_flag();
         let task = self.runtime.spawn(async move {
             let (reply, call) = performed.run().await;
             call.send_last(reply).await;
@@ -110,13 +113,13 @@ impl RequestRunner {
 
     /// A request that the loop itself awaits, as it needs the terminal.
     pub(crate) fn run_here(&self, request: ScreenRequest) -> impl Future<Output = ScreenReply> + use<> {
-        let performed = self.performed(request, Ticket::default());
+        let performed = self.request_task(request, Ticket::default());
         TokioContext::new(async move { performed.run().await.0 }, self.runtime.clone())
     }
 
-    fn performed(&self, request: ScreenRequest, ticket: Ticket) -> Performed {
+    fn request_task(&self, request: ScreenRequest, ticket: Ticket) -> RequestTask {
         let (services, attached) = (Arc::clone(&self.services), self.attached.clone());
-        Performed { request, services, attached, call: self.call(ticket) }
+        RequestTask { request, services, attached, call: self.call(ticket) }
     }
 
     fn call(&self, ticket: Ticket) -> Call {
@@ -137,7 +140,7 @@ impl RequestRunner {
     }
 
     /// Records a reply.
-    pub fn answered(&mut self, ticket: Ticket, reply: &ScreenReply) {
+    pub fn on_reply(&mut self, ticket: Ticket, reply: &ScreenReply) {
         if !reply.is_partial() {
             self.running.remove(&ticket);
         }
@@ -163,7 +166,10 @@ impl RequestRunner {
 
     /// Applies the project settings of the open session's directory: returns the differences, and the folders
     /// to ask about. `None` when the directory is the same.
-    pub(crate) fn enter_directory(&self, dir: &Path) -> Option<Result<(Applied, Vec<Folder>), UserError>> {
+    pub(crate) fn enter_directory(
+        &self,
+        dir: &Path,
+    ) -> Option<Result<(SettingsUpdate, Vec<Folder>), UserError>> {
         if self.attached.is_some() {
             // The directory belongs to the server.
             return None;
@@ -196,6 +202,6 @@ impl RequestRunner {
 }
 
 /// A directory in the status line.
-pub(super) fn shown_place(dir: &Path) -> String {
+pub(super) fn place_label(dir: &Path) -> String {
     worktree::of(dir).map_or_else(|| paths::in_short(dir), |here| here.to_string())
 }

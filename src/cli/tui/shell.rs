@@ -17,13 +17,13 @@ use super::live_screen::LiveScreen;
 use super::pacing::FramePacer;
 use super::pictures::PictureDone;
 use super::questions::ClipboardAsk;
-use super::requests::{RequestRunner, shown_place};
-use super::terminal::{self, Suspended};
+use super::requests::{RequestRunner, place_label};
+use super::terminal::{self, SuspendOutcome};
 use super::theme_files::ThemeFiles;
-use crate::live::published::Published;
+use crate::live::published::PublishedSession;
 use crate::live::record;
 use crate::process::exit::Exit;
-use crate::process::signals::{Caught, Signals};
+use crate::process::signals::{CaughtSignal, Signals};
 use crate::process::{crash, waiter};
 use tau_agent::api::events::join;
 use tau_agent::engine::task::AgentHandle;
@@ -62,7 +62,7 @@ pub struct Shell {
     /// For an attached screen: the connection to the server.
     connection: Option<watch::Receiver<Connection>>,
     /// The session as other processes of the user reach it.
-    published: Option<Published>,
+    published: Option<PublishedSession>,
     on_hangup: OnHangup,
     /// Messages of work in the background.
     news: mpsc::Receiver<String>,
@@ -71,7 +71,7 @@ pub struct Shell {
 }
 
 /// The agent of a screen, and its sources.
-pub(super) struct Connected {
+pub(super) struct ConnectedAgent {
     pub agent: AgentHandle,
     pub requests: RequestRunner,
     pub replies: mpsc::Receiver<(Ticket, ScreenReply)>,
@@ -83,13 +83,13 @@ pub(super) struct Connected {
     /// For an attached screen: the connection to the server.
     pub connection: Option<watch::Receiver<Connection>>,
     /// The session as other processes of the user reach it, which continues without its terminal as set.
-    pub published: Option<(Published, OnHangup)>,
+    pub published: Option<(PublishedSession, OnHangup)>,
     /// Messages of work in the background: of the first start, and of what tau does once a day.
     pub news: mpsc::Receiver<String>,
 }
 
 /// How the screen was left, and the id of the live session that is opened next.
-pub(super) enum Left {
+pub(super) enum ScreenEnd {
     /// The program ends.
     Quit(Exit, Option<String>),
     /// The session continues; the result is the end of the program.
@@ -134,7 +134,7 @@ impl Leaving {
 /// A cause of waking the loop.
 enum Wake {
     Terminal(TerminalEvent),
-    Signal(Caught),
+    Signal(CaughtSignal),
     Crashed,
     Agent(Option<AgentEvent>),
     Reply(Ticket, ScreenReply),
@@ -167,9 +167,9 @@ impl Shell {
         alarm: Alarm,
         signals: Signals,
         held: VecDeque<TerminalEvent>,
-        connected: Connected,
+        connected: ConnectedAgent,
     ) -> io::Result<Self> {
-        let Connected { agent, requests, replies, themes, facts, commands, connection, published, news } =
+        let ConnectedAgent { agent, requests, replies, themes, facts, commands, connection, published, news } =
             connected;
         screen.effects.extend(commands.into_iter().map(Effect::Agent));
         facts.into_iter().try_for_each(|fact| screen.fold(fact))?;
@@ -201,18 +201,18 @@ impl Shell {
     }
 
     /// Runs until the user quits or leaves, or a signal ends the program.
-    pub(super) async fn run(mut self) -> Left {
+    pub(super) async fn run(mut self) -> ScreenEnd {
         // After an error the terminal is gone, so a message has no place.
         let leaving = self.run_loop().await.unwrap_or(Leaving::End(Exit::HungUp));
         if leaving.continues(self.on_hangup)
             && self.is_at_work()
             && let Some(published) = self.published.take()
         {
-            return Left::Running(self.leave(published).await, leaving.next());
+            return ScreenEnd::Running(self.leave(published).await, leaving.next());
         }
         let exit = leaving.exit();
         self.end(exit).await;
-        Left::Quit(crash::or_crash(exit), leaving.next())
+        ScreenEnd::Quit(crash::or_crash(exit), leaving.next())
     }
 
     /// The session that a command opens, if another process has it open: this terminal becomes another screen
@@ -232,7 +232,7 @@ impl Shell {
     }
 
     fn is_at_work(&self) -> bool {
-        waiter::can_leave() && self.published.as_ref().is_some_and(Published::is_at_work)
+        waiter::can_leave() && self.published.as_ref().is_some_and(PublishedSession::is_at_work)
     }
 
     async fn run_loop(&mut self) -> io::Result<Leaving> {
@@ -274,7 +274,7 @@ impl Shell {
                 }
                 self.screen.draw()?;
                 let interactive = self.screen.model().is_some_and(|model| model.jobs.owner().is_some());
-                self.pacer.drawn(Instant::now(), interactive);
+                self.pacer.note_frame(Instant::now(), interactive);
             }
             // Later than the frame, which does not wait for files.
             if user_came {
@@ -306,16 +306,16 @@ impl Shell {
         };
         tokio::select! {
             biased;
-            () = crash::crashed() => Wake::Crashed,
+            () = crash::wait_for_crash() => Wake::Crashed,
             caught = self.signals.next() => Wake::Signal(caught),
             event = self.input.next() => Wake::Terminal(event),
             Some((ticket, reply)) = self.replies.recv() => Wake::Reply(ticket, reply),
             Some(ask) = self.requests.next_ask() => Wake::ClipboardAsked(ask),
             done = self.screen.pictures.next() => Wake::Picture(done),
             Some(news) = self.extensions.next() => Wake::Extensions(news),
-            () = self.themes.folders_changed() => Wake::Themes,
+            () = self.themes.wait_for_change() => Wake::Themes,
             Some(text) = self.news.recv() => Wake::News(text),
-            Some(connection) = changed(self.connection.as_mut()) => Wake::Connection(connection),
+            Some(connection) = next_connection(self.connection.as_mut()) => Wake::Connection(connection),
             Some(event) = of_others(self.published.as_mut()) => Wake::Others(event),
             event = self.agent.events.recv(), if listens => Wake::Agent(event),
             _ = self.agent.commands.reserve(), if !self.outbox.is_empty() => Wake::AgentReady,
@@ -330,7 +330,7 @@ impl Shell {
             Wake::Crashed => return Ok(Some(Exit::Crash)),
             Wake::Agent(event) => self.on_agent_event(event)?,
             Wake::Reply(ticket, reply) => {
-                self.requests.answered(ticket, &reply);
+                self.requests.on_reply(ticket, &reply);
                 self.screen.fold(Msg::Finished(ticket, reply))?;
             }
             Wake::ClipboardAsked(ask) => self.screen.tty.ask_for_clipboard(ask)?,
@@ -375,7 +375,7 @@ impl Shell {
     /// Folds an event of the terminal, and other pending ones: a paste sent as keys is one frame, not
     /// thousands.
     fn on_input(&mut self, event: TerminalEvent) -> io::Result<Option<Exit>> {
-        self.extensions.user_came();
+        self.extensions.on_user_activity();
         let mut next = Some(event);
         while let Some(event) = next {
             if event == TerminalEvent::Ended {
@@ -388,19 +388,22 @@ impl Shell {
         Ok(None)
     }
 
-    fn on_signal(&mut self, caught: Caught) -> io::Result<Option<Exit>> {
+    fn on_signal(&mut self, caught: CaughtSignal) -> io::Result<Option<Exit>> {
         match caught {
-            Caught::Resize => {
+            CaughtSignal::Resize => {
                 let area = terminal::size();
                 self.screen.tty.redraw();
                 self.screen.fold(Msg::Resized(Size { width: area.width, height: area.height }))?;
             }
-            Caught::Suspend => self.screen.effects.push_back(Effect::Suspend),
-            Caught::Continue => {
+            CaughtSignal::Suspend => self.screen.effects.push_back(Effect::Suspend),
+            CaughtSignal::Continue => {
                 self.screen.tty.resume()?;
                 self.screen.fold(Msg::Continued)?;
             }
-            Caught::Interrupt | Caught::Terminate | Caught::HangUp | Caught::Fatal(_) => {
+            CaughtSignal::Interrupt
+            | CaughtSignal::Terminate
+            | CaughtSignal::HangUp
+            | CaughtSignal::Fatal(_) => {
                 return Ok(caught.exit());
             }
         }
@@ -414,25 +417,25 @@ impl Shell {
         let begun = Instant::now();
         for _ in 0..EVENT_BATCH {
             let Some(mut event) = next else { return Ok(()) };
-            self.pacer.took(1);
+            self.pacer.add_events(1);
             next = self.agent.events.try_recv().ok();
             // The cost of a piece is mostly in its consequences, so several are folded as one.
             while let Some(piece) = &next
                 && begun.elapsed() < BATCH_TIME
                 && join(&mut event, piece, JOINED)
             {
-                self.pacer.took(1);
+                self.pacer.add_events(1);
                 next = self.agent.events.try_recv().ok();
             }
             self.fold_event(event)?;
             if begun.elapsed() >= BATCH_TIME {
-                self.pacer.took_long();
+                self.pacer.skip_window();
                 break;
             }
         }
         match next {
             Some(event) => {
-                self.pacer.took(1);
+                self.pacer.add_events(1);
                 self.fold_event(event)
             }
             None => Ok(()),
@@ -454,7 +457,7 @@ impl Shell {
         match self.requests.enter_directory(&dir) {
             None => Ok(()),
             Some(Ok((applied, folders))) => {
-                let place = shown_place(&dir);
+                let place = place_label(&dir);
                 self.screen.fold(Msg::DirectoryChanged { applied, folders, place })
             }
             Some(Err(text)) => {
@@ -481,7 +484,7 @@ impl Shell {
                         return Ok(Some(Leaving::Open(id)));
                     }
                     if let Some(published) = &self.published {
-                        published.sent(&command);
+                        published.note_command(&command);
                     }
                     self.outbox.push_back(command);
                 }
@@ -543,8 +546,8 @@ impl Shell {
     async fn suspend(&mut self) -> io::Result<()> {
         self.await_answer().await?;
         match self.screen.tty.suspend()? {
-            Suspended::Back => self.screen.fold(Msg::Continued),
-            Suspended::NoShell => Ok(()),
+            SuspendOutcome::Back => self.screen.fold(Msg::Continued),
+            SuspendOutcome::NoShell => Ok(()),
         }
     }
 
@@ -560,9 +563,9 @@ impl Shell {
                 reply = &mut editing => break reply,
                 event = self.agent.events.recv(), if !self.agent_gone => self.on_agent_event(event)?,
                 caught = self.signals.next() => match caught {
-                    Caught::Suspend => terminal::stop_group()?,
-                    Caught::Interrupt | Caught::Fatal(Caught::QUIT) | Caught::Continue | Caught::Resize => {}
-                    Caught::Terminate | Caught::HangUp | Caught::Fatal(_) => return Ok(caught.exit()),
+                    CaughtSignal::Suspend => terminal::stop_group()?,
+                    CaughtSignal::Interrupt | CaughtSignal::Fatal(CaughtSignal::QUIT) | CaughtSignal::Continue | CaughtSignal::Resize => {}
+                    CaughtSignal::Terminate | CaughtSignal::HangUp | CaughtSignal::Fatal(_) => return Ok(caught.exit()),
                 },
             }
         };
@@ -574,13 +577,13 @@ impl Shell {
 }
 
 /// The state of the connection after its next change; `None` when it can no longer change.
-async fn changed(connection: Option<&mut watch::Receiver<Connection>>) -> Option<Connection> {
+async fn next_connection(connection: Option<&mut watch::Receiver<Connection>>) -> Option<Connection> {
     let connection = connection?;
     connection.changed().await.ok()?;
     Some(connection.borrow_and_update().clone())
 }
 
 /// The next event that another screen caused without the agent.
-async fn of_others(published: Option<&mut Published>) -> Option<AgentEvent> {
+async fn of_others(published: Option<&mut PublishedSession>) -> Option<AgentEvent> {
     published?.next().await
 }

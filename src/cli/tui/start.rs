@@ -15,18 +15,18 @@ use tokio::sync::mpsc;
 
 use super::alarm::Alarm;
 use super::announce::Announcer;
-use super::color_support::detected_colors;
+use super::color_support::detect_colors;
 use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
 use super::measuring::Measuring;
 use super::recording::Recording;
-use super::requests::{RequestRunner, shown_place};
-use super::shell::{Connected, Left, Shell};
+use super::requests::{RequestRunner, place_label};
+use super::shell::{ConnectedAgent, ScreenEnd, Shell};
 use super::terminal::{self, MouseCapture, Tty};
 use super::theme_files::ThemeFiles;
 use super::{early, first_start};
 use crate::args::CliArgs;
-use crate::attach::link::{self, Linked};
+use crate::attach::link::{self, RemoteAgent};
 use crate::attach::requests::AttachedRequests;
 use crate::attach::server::Server;
 use crate::compose::environment::{Connections, OnBadConfig};
@@ -36,7 +36,7 @@ use crate::compose::{ComposedAgent, DEFAULT_THEME, Setup, environment, offers, s
 use crate::headless::prompts;
 use crate::live::host;
 use crate::live::own_flags;
-use crate::live::published::Published;
+use crate::live::published::PublishedSession;
 use crate::live::record::{self, KeptScreen, LiveRecord};
 use crate::live::rights;
 use crate::process::exit::{Exit, Refusal, fail};
@@ -99,7 +99,7 @@ pub(crate) fn check_terminal() -> Result<(), Refusal> {
 
 /// Runs the screen; returns the program's end.
 pub fn run(setup: Setup) -> Exit {
-    let ignored = own_flags::given(&setup.args);
+    let ignored = own_flags::ignored_flags(&setup.args);
     run_on(setup, None, ignored)
 }
 
@@ -148,8 +148,8 @@ pub(crate) fn run_attached(
 ) -> Exit {
     let (mut boot, memo) = first_frame(setup);
     boot = Boot {
-        place: server.shown_name().to_owned(),
-        attached: Some(server.shown_name().to_owned()),
+        place: server.display_name().to_owned(),
+        attached: Some(server.display_name().to_owned()),
         model: None,
         ask_permission_mode: false,
         demo: false,
@@ -170,7 +170,7 @@ fn show(
     boot: Boot,
     memo: Memo,
     restored: Option<KeptScreen>,
-    connect: impl Future<Output = Result<Connected, Refusal>> + Send + 'static,
+    connect: impl Future<Output = Result<ConnectedAgent, Refusal>> + Send + 'static,
 ) -> Exit {
     let boot = Boot { restored: restored.as_ref().map(|kept| kept.place.clone()), ..boot };
     let recording = match setup.args.record.as_ref().map(|path| Recording::begin(path, &boot)).transpose() {
@@ -194,7 +194,7 @@ fn show(
         }
     };
     let terminal_use = setup.screen_settings().terminal;
-    let mut tty = match Tty::enter(boot.screen, MouseCapture::wanted(terminal_use.mouse)) {
+    let mut tty = match Tty::enter(boot.screen, MouseCapture::from_setting(terminal_use.mouse)) {
         Ok(tty) => tty,
         Err(error) => return fail(Exit::Config, &format!("cannot use the terminal: {error}")),
     };
@@ -231,12 +231,12 @@ fn show(
     };
     let Ok(shell) = shell else { return Exit::HungUp };
     match runtime.block_on(shell.run()) {
-        Left::Quit(exit, None) => exit,
-        Left::Quit(exit, Some(next)) => {
+        ScreenEnd::Quit(exit, None) => exit,
+        ScreenEnd::Quit(exit, Some(next)) => {
             waiter::leave(Some(&next));
             exit
         }
-        Left::Running(session, next) => {
+        ScreenEnd::Running(session, next) => {
             waiter::leave(next.as_deref());
             host::let_go_of_streams();
             agent_thread.handle().block_on(session).unwrap_or(Exit::Crash)
@@ -255,12 +255,12 @@ fn screen_runtime() -> io::Result<(Runtime, (TerminalInput, Alarm))> {
 }
 
 /// Starts the agent of a screen.
-async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Connected, Refusal> {
+async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<ConnectedAgent, Refusal> {
     let (session, offer, trouble) = open_session(&setup);
     let (setup, news) = for_session(&setup, &session).await;
     let ComposedAgent { mut config, prompt, notices } = setup.agent(session)?;
     if offer.is_some() || setup.args.resume.is_some() {
-        setup.keep_flagged(&mut config.behavior);
+        setup.keep_flag_choices(&mut config.behavior);
     }
     setup.restore_later(&mut config);
     let scratch = Arc::clone(&config.scratch);
@@ -270,8 +270,8 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
     config.behavior.helper_watch = helpers.as_ref().map(|helpers| helpers.watch.clone());
     let agent = task::spawn(config);
     let services = Arc::new(Services::of(setup.clone(), prompt));
-    let published =
-        helpers.map(|helpers| Published::start(setup.clone(), facts, &agent, Arc::clone(&services), helpers));
+    let published = helpers
+        .map(|helpers| PublishedSession::start(setup.clone(), facts, &agent, Arc::clone(&services), helpers));
     let texts = news.into_iter().chain(trouble).chain(notices);
     let mut facts: Vec<Msg> = texts.map(warning).collect();
     facts.extend(prompts.into_iter().map(|prompt| Msg::Started { text: prompt.text, images: prompt.images }));
@@ -290,7 +290,7 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
     let (news_sender, news) = mpsc::channel(NEWS);
     first_start::look_around(&setup, news_sender.clone());
     daily::start(&setup.settings, &setup.paths, news_sender);
-    Ok(Connected {
+    Ok(ConnectedAgent {
         agent,
         requests,
         replies,
@@ -319,15 +319,15 @@ async fn attach_to(
     server: Server,
     session: String,
     notice: Option<String>,
-) -> Result<Connected, Refusal> {
+) -> Result<ConnectedAgent, Refusal> {
     let here = Arc::new(Services::of(setup.clone(), setup.prompt_without_session()?));
     server
         .start()
         .map_err(|error| Refusal::config(format!("cannot connect to {}: {error}", server.name())))?;
-    let Linked { agent, session, connection } = link::attach(server.clone(), session);
+    let RemoteAgent { agent, session, connection } = link::attach(server.clone(), session);
     let (sender, replies) = mpsc::channel(REPLIES);
-    let requests = RequestRunner::attached(AttachedRequests { server, session, here }, sender);
-    Ok(Connected {
+    let requests = RequestRunner::for_attached(AttachedRequests { server, session, here }, sender);
+    Ok(ConnectedAgent {
         agent,
         requests,
         replies,
@@ -386,9 +386,9 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
     };
     let mut themes = theme_files(setup).all_names();
     notices.extend(environment::key_faults(&setup.paths, &setup.settings));
-    notices.extend(interrupted(setup));
+    notices.extend(interruption_notice(setup));
     themes.extend(custom.keys().filter(|name| !themes.contains(name)).cloned().collect::<Vec<_>>());
-    let (depth, _) = detected_colors();
+    let (depth, _) = detect_colors();
     let background = std::env::var("COLORFGBG").ok();
     let background = background.and_then(|value| Background::from_colorfgbg(&value)).unwrap_or_default();
     let area = terminal::size();
@@ -397,7 +397,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         at: jiff::Timestamp::now().as_millisecond(),
         size: Size { width: area.width, height: area.height },
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        place: shown_place(dir),
+        place: place_label(dir),
         home: std::env::home_dir().unwrap_or_default(),
         attached: None,
         model: setup.model.clone(),
@@ -435,13 +435,13 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
 }
 
 /// The notice about sessions of this directory that were interrupted at work.
-fn interrupted(setup: &Setup) -> Option<String> {
+fn interruption_notice(setup: &Setup) -> Option<String> {
     // The board has them all.
     if setup.args.board {
         return None;
     }
-    let opened = sessions::wanted_id(setup);
-    let mut records = record::interrupted(&setup.paths, &setup.cwd);
+    let opened = sessions::requested_id(setup);
+    let mut records = record::take_interrupted(&setup.paths, &setup.cwd);
     records.retain(|record| opened.as_ref() != Some(&record.id));
     let title = |record: &LiveRecord| plain::line(&record.title);
     match records.as_slice() {

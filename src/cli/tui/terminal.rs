@@ -27,9 +27,9 @@ pub use crate::process::plain::line as plain;
 use tau_app::geometry::{ScreenKind, TerminalUse};
 
 use frames::FullScreen;
-pub use frames::{Drawn, Painted};
+pub use frames::{DrawOutcome, FrameProperties};
 use inline::InlineScreen;
-pub use side_channels::Copied;
+pub use side_channels::CopyOutcome;
 
 /// A terminal that takes longer than this for a frame skips the next ones.
 const TIMEOUT: Duration = Duration::from_millis(40);
@@ -42,7 +42,7 @@ pub enum MouseCapture {
 }
 
 impl MouseCapture {
-    pub(crate) fn wanted(wanted: bool) -> Self {
+    pub(crate) fn from_setting(wanted: bool) -> Self {
         if wanted { MouseCapture::On } else { MouseCapture::Off }
     }
 }
@@ -146,7 +146,7 @@ impl Tty {
         // In the former way; it is shown again if wanted.
         self.show_progress(false)?;
         self.announcer = Announcer::of_terminal(terminal_use);
-        self.mouse = MouseCapture::wanted(terminal_use.mouse);
+        self.mouse = MouseCapture::from_setting(terminal_use.mouse);
         self.send(self.mouse_modes().as_bytes())
     }
 
@@ -207,9 +207,9 @@ impl Tty {
 
     /// Gives the terminal back, stops this program's process group, and takes the terminal again when the
     /// shell continues it in the foreground. Fails when the terminal is gone.
-    pub fn suspend(&mut self) -> io::Result<Suspended> {
+    pub fn suspend(&mut self) -> io::Result<SuspendOutcome> {
         if !has_shell() {
-            return Ok(Suspended::NoShell);
+            return Ok(SuspendOutcome::NoShell);
         }
         self.leave();
         loop {
@@ -221,7 +221,7 @@ impl Tty {
         }
         self.take_back()?;
         self.continued = true;
-        Ok(Suspended::Back)
+        Ok(SuspendOutcome::Back)
     }
 
     /// Takes the terminal again after it was given back, or after the program was stopped by a signal that
@@ -264,7 +264,7 @@ impl Drop for Tty {
 
 /// The result of a request to suspend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Suspended {
+pub enum SuspendOutcome {
     /// The program was suspended, and is back.
     Back,
     /// There is no shell that could continue it; nothing was done.

@@ -58,14 +58,14 @@ impl ThemeFiles {
     }
 
     /// Waits until something in the folders has changed; forever where that is not reported. Cancel safe.
-    pub(super) async fn folders_changed(&mut self) {
+    pub(super) async fn wait_for_change(&mut self) {
         if let Watch::Due = self.watch {
             let folders = self.elsewhere.iter().chain([&self.dir]);
             let all = folders.map(|folder| (folder.clone(), Interest::All)).collect();
             self.watch = Watch::Begun(DirectoryWatch::new(&all));
         }
         match &mut self.watch {
-            Watch::Begun(watch) => DirectoryWatch::changed(watch).await,
+            Watch::Begun(watch) => DirectoryWatch::wait_for_change(watch).await,
             Watch::Due => std::future::pending().await,
         }
     }
@@ -73,7 +73,7 @@ impl ThemeFiles {
     /// Applies what has changed. Fails when the recording cannot be written.
     pub fn follow(&mut self, screen: &mut LiveScreen) -> io::Result<()> {
         self.follow_folder(screen)?;
-        self.follow_shown(screen)
+        self.follow_shown_theme(screen)
     }
 
     /// Lists the themes again if a file was made or removed since.
@@ -92,15 +92,15 @@ impl ThemeFiles {
     }
 
     /// Applies the current file of the user's theme. An unreadable one does not change the look.
-    fn follow_shown(&mut self, screen: &mut LiveScreen) -> io::Result<()> {
-        let Some(name) = screen.model().map(|model| model.shown_theme().to_owned()) else {
+    fn follow_shown_theme(&mut self, screen: &mut LiveScreen) -> io::Result<()> {
+        let Some(name) = screen.model().map(|model| model.effective_theme().to_owned()) else {
             return Ok(());
         };
         let elsewhere = name.ends_with(ENDING).then(|| self.path(&name)).and_then(|path| folder(&path));
         if std::mem::replace(&mut self.elsewhere, elsewhere.clone()) != elsewhere {
             self.watch = Watch::Due;
         }
-        match self.changed(&name) {
+        match self.read_if_changed(&name) {
             None => Ok(()),
             Some(Ok(theme)) => {
                 screen.dirty |= screen.memo.add_theme(&name, theme);
@@ -137,7 +137,7 @@ impl ThemeFiles {
 
     /// The theme with that name, if its current file was not read yet. `None` also without a file: the
     /// earlier theme stays.
-    pub fn changed(&mut self, name: &str) -> Option<Result<Theme, UserError>> {
+    pub fn read_if_changed(&mut self, name: &str) -> Option<Result<Theme, UserError>> {
         if is_built_in(name) {
             return None;
         }
@@ -153,7 +153,7 @@ impl ThemeFiles {
             return None;
         }
         self.read.insert(name.to_owned(), state);
-        Some(text.and_then(|text| parsed(&path, &text)))
+        Some(text.and_then(|text| parse_theme(&path, &text)))
     }
 }
 
@@ -162,7 +162,7 @@ fn text_of(path: &Path) -> Result<String, UserError> {
 }
 
 /// The theme in a file; the error names the file, the line and the fault.
-fn parsed(path: &Path, text: &str) -> Result<Theme, UserError> {
+fn parse_theme(path: &Path, text: &str) -> Result<Theme, UserError> {
     Theme::parse(text).map_err(|error| format!("{}:{}: {}", path.display(), error.line, error.text).into())
 }
 

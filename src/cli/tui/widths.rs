@@ -103,7 +103,7 @@ impl Default for Widths {
 
 impl Widths {
     /// From the cells of each sample; `None` unless all were measured, and none is zero.
-    pub(super) fn measured(cells: &[u16]) -> Option<Self> {
+    pub(super) fn from_cells(cells: &[u16]) -> Option<Self> {
         let cells: [u16; KINDS.len()] = cells.try_into().ok()?;
         (!cells.contains(&0)).then_some(Widths(cells))
     }
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_is_drawn_too_wide_is_replaced() {
-        let wide = Widths::measured(&[2, 2, 2, 4, 4, 4, 4, 2]).unwrap();
+        let wide = Widths::from_cells(&[2, 2, 2, 4, 4, 4, 4, 2]).unwrap();
         for (cluster, expected) in [
             ("👩\u{200D}💻", Some("👩")),
             ("👩🏽\u{200D}💻", Some("👩")),
@@ -239,9 +239,9 @@ mod tests {
             let other = expected.unwrap_or(cluster);
             assert_eq!(other.cell_width(), cluster.cell_width(), "{cluster} keeps its cells");
         }
-        let narrow = Widths::measured(&[1; KINDS.len()]).unwrap();
+        let narrow = Widths::from_cells(&[1; KINDS.len()]).unwrap();
         assert_eq!(stand_in("👩\u{200D}💻", &narrow.wider()), None);
-        assert_eq!(Widths::measured(&[2; 3]), None);
-        assert_eq!(Widths::measured(&[0; KINDS.len()]), None);
+        assert_eq!(Widths::from_cells(&[2; 3]), None);
+        assert_eq!(Widths::from_cells(&[0; KINDS.len()]), None);
     }
 }

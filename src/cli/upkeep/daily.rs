@@ -62,7 +62,7 @@ pub(crate) fn start(settings: &Settings, paths: &Paths, news: mpsc::Sender<Strin
 /// Whether the last run was a day ago. Notes this one, before it begins, so that a failure is not repeated at every
 /// start, and two screens do not both run.
 fn is_due(paths: &Paths) -> bool {
-    let file = paths.shared(paths.state.join(FILE));
+    let file = paths.shared_file(paths.state.join(FILE));
     let Ok(_held) = file.lock() else { return false };
     let now = jiff::Timestamp::now().as_millisecond();
     let last: LastRun = read_capped(file.path(), MAX_BYTES)

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use tau_agent::session::list;
 use tau_agent::session::lock::{self, Life};
 use tau_agent::settings::{Paths, Settings};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -69,18 +69,18 @@ impl Old {
             .into_iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, noun)| match noun {
-                "session" => counted(count, noun),
+                "session" => pluralize(count, noun),
                 _ if count == 1 => "the undo data of 1".to_owned(),
                 _ => format!("the undo data of {count}"),
             })
             .collect();
-        let age = counted(days, "day");
+        let age = pluralize(days, "day");
         let mut report = Vec::new();
         if !moved.is_empty() {
             report.push(format!("moved to the trash, as older than {age}: {}", moved.join(", ")));
         }
         if left > 0 {
-            let what = counted(left, "session or undo folder");
+            let what = pluralize(left, "session or undo folder");
             report.push(format!("{what} older than {age} stayed: this machine has no usable trash"));
         }
         (!report.is_empty()).then(|| report.join("; "))
@@ -94,7 +94,7 @@ fn is_older(path: &Path, before: SystemTime) -> bool {
 
 /// Whether a session is in use.
 pub(crate) fn is_open(session: &Path) -> bool {
-    lock::noted(session).is_some_and(|owner| owner.life() != Life::Ended)
+    lock::read_owner(session).is_some_and(|owner| owner.life() != Life::Ended)
 }
 
 /// The file in a folder that was changed last, or the folder if it is empty.

@@ -10,7 +10,7 @@ use tau_tools::scratch;
 
 /// Files and folders of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct WrittenFiles {
     pub kind: &'static str,
     /// Files, and folders with everything in them.
     pub paths: Vec<PathBuf>,
@@ -60,7 +60,7 @@ pub(crate) fn find(
     settings: &Settings,
     paths: &Paths,
     temporary: &Path,
-) -> Result<Vec<Written>, SharedFolder> {
+) -> Result<Vec<WrittenFiles>, SharedFolder> {
     let folders = [&paths.config, &paths.data, &paths.state, &paths.cache];
     let home = std::env::home_dir();
     for folder in folders {
@@ -113,12 +113,12 @@ pub(crate) fn find(
         ("logs, locks and answers", state),
         cache,
         projects,
-        ("outputs of tools", scratch::left_behind(temporary)),
+        ("outputs of tools", scratch::abandoned_folders(temporary)),
     ];
     let written = all.into_iter().map(|(kind, mut paths)| {
         paths.retain(|path| path.symlink_metadata().is_ok());
         let size = size_of(&paths);
-        Written { kind, paths, size }
+        WrittenFiles { kind, paths, size }
     });
     Ok(written.filter(|written| !written.paths.is_empty()).collect())
 }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use super::git::Git;
-use tau_tools::counted::{byte_size, counted};
+use tau_tools::counted::{byte_size, pluralize};
 use tau_tools::user_error::UserError;
 
 /// The file that lists files to copy, with the patterns of `.gitignore`.
@@ -28,10 +28,10 @@ pub(crate) fn copy_included(from: &Path, to: &Path, dir: &Path) -> Vec<String> {
             let _ = copy(from, to, &name);
         }
     }
-    listed(from, to).err().map(String::from).into_iter().collect()
+    copy_listed_files(from, to).err().map(String::from).into_iter().collect()
 }
 
-fn listed(from: &Path, to: &Path) -> Result<(), UserError> {
+fn copy_listed_files(from: &Path, to: &Path) -> Result<(), UserError> {
     // Git would wait for a pipe of this name.
     if !from.join(INCLUDE).symlink_metadata().is_ok_and(|found| found.is_file()) {
         return Ok(());
@@ -47,7 +47,7 @@ fn listed(from: &Path, to: &Path) -> Result<(), UserError> {
     if count > MAX_FILES || bytes > MAX_BYTES {
         return Err(format!(
             "{INCLUDE} lists {} of {}, so none was copied; at most {MAX_FILES} files of {} are",
-            counted(count, "file"),
+            pluralize(count, "file"),
             byte_size(bytes),
             byte_size(MAX_BYTES)
         )
@@ -56,7 +56,9 @@ fn listed(from: &Path, to: &Path) -> Result<(), UserError> {
     let failed = wanted.iter().filter(|name| copy(from, to, name).is_err()).count();
     match failed {
         0 => Ok(()),
-        failed => Err(format!("{} of {INCLUDE} could not be copied", counted(failed as u64, "file")).into()),
+        failed => {
+            Err(format!("{} of {INCLUDE} could not be copied", pluralize(failed as u64, "file")).into())
+        }
     }
 }
 

@@ -111,7 +111,7 @@ impl<'a> Git<'a> {
     fn command(&self, arguments: &[&OsStr]) -> Command {
         let mut command = Command::new("git");
         ChildEnv::of_helpers().apply(&mut command);
-        command.envs(git::hardened(&[])).env("LC_ALL", "C");
+        command.envs(git::hardening_variables(&[])).env("LC_ALL", "C");
         let identity: &[&str] = if self.identity { &IDENTITY } else { &[] };
         for setting in SETTINGS.iter().chain(identity) {
             command.args(["-c", setting]);
@@ -127,8 +127,8 @@ impl<'a> Git<'a> {
     }
 
     /// Runs it; returns the exit code and the output, or what git said.
-    pub fn ended(&self, arguments: &[&OsStr]) -> Result<(i32, Vec<u8>, String), UserError> {
-        let input = self.lock.map_or(Ok(Stdio::null()), |lock| lock.shared().map(Stdio::from));
+    pub fn run_to_end(&self, arguments: &[&OsStr]) -> Result<(i32, Vec<u8>, String), UserError> {
+        let input = self.lock.map_or(Ok(Stdio::null()), |lock| lock.try_clone_fd().map(Stdio::from));
         let input = input.map_err(|error| format!("cannot run git: {error}"))?;
         run(self.command(arguments).stdin(input))
     }
@@ -153,7 +153,7 @@ impl<'a> Git<'a> {
 
     /// Runs it; returns its output, or what git said when it failed.
     pub fn bytes(&self, arguments: &[&OsStr]) -> Result<Vec<u8>, UserError> {
-        match self.ended(arguments)? {
+        match self.run_to_end(arguments)? {
             (0, output, _) => Ok(output),
             (.., said) => Err(said.into()),
         }

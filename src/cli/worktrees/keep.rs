@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::git::{Git, Repository};
 use super::snapshot::{Snapshot, refuse_pipes};
-use super::{Entered, Worktree, check_name, enter, is_name, lock, record_file, remove_tree};
+use super::{EnteredWorktree, Worktree, check_name, enter, is_name, lock, record_file, remove_tree};
 use crate::process::plain;
 use tau_agent::settings::Paths;
 use tau_tools::user_error::UserError;
@@ -17,7 +17,7 @@ const KEPT: &str = "refs/tau/worktrees";
 /// Number of paths that are named.
 const NAMED: usize = 3;
 
-pub(crate) struct Merged {
+pub(crate) struct MergeOutcome {
     /// The branch that has its work now.
     pub into: String,
     /// The files with a staged version that was not merged, and the name under which it is kept.
@@ -26,10 +26,10 @@ pub(crate) struct Merged {
     pub lost: Option<String>,
 }
 
-impl Merged {
+impl MergeOutcome {
     /// It in words.
     pub fn words(&self, name: &str) -> String {
-        let lost = lost(self.lost.as_deref());
+        let lost = lost_files_note(self.lost.as_deref());
         let kept = self.kept.as_ref().map(|(files, kept)| {
             let files = plain::line(files);
             format!("; not merged, but kept: the staged version of {files} (`tau worktree restore {kept}`)")
@@ -40,21 +40,21 @@ impl Merged {
 }
 
 /// The ignored files that were removed, in words.
-fn lost(paths: Option<&str>) -> String {
+fn lost_files_note(paths: Option<&str>) -> String {
     paths.map(|paths| format!("; ignored files went with it: {}", plain::line(paths))).unwrap_or_default()
 }
 
-pub(crate) struct Removed {
+pub(crate) struct RemovalOutcome {
     /// The name under which its work is kept; `None` if it had none.
     pub kept: Option<String>,
     /// The ignored files that were removed.
     pub lost: Option<String>,
 }
 
-impl Removed {
+impl RemovalOutcome {
     /// It in words.
     pub fn words(&self, name: &str) -> String {
-        let lost = lost(self.lost.as_deref());
+        let lost = lost_files_note(self.lost.as_deref());
         match &self.kept {
             Some(kept) => format!("removed {name}; `tau worktree restore {kept}` brings it back{lost}"),
             None => format!("removed {name}, which had no work of its own{lost}"),
@@ -65,8 +65,8 @@ impl Removed {
 impl Worktree {
     /// Merges it into the branch of the working tree that it was made from, and removes it. If that is not possible,
     /// nothing is changed.
-    pub fn merge(&self, paths: &Paths) -> Result<Merged, UserError> {
-        self.refuse_locked()?;
+    pub fn merge(&self, paths: &Paths) -> Result<MergeOutcome, UserError> {
+        self.check_unlocked()?;
         let into = self.origin()?;
         super::git::check_safe(&into)?;
         let here = Git::within(&into);
@@ -101,13 +101,13 @@ impl Worktree {
             Some(files) => Some((files, self.keep(&snapshot)?)),
             None => None,
         };
-        let lost = self.ignored();
+        let lost = self.ignored_paths();
         self.discard(paths)?;
-        Ok(Merged { into: branch, kept, lost })
+        Ok(MergeOutcome { into: branch, kept, lost })
     }
 
     /// Removes it. What it had stays in the repository.
-    pub fn remove(&self, paths: &Paths) -> Result<Removed, UserError> {
+    pub fn remove(&self, paths: &Paths) -> Result<RemovalOutcome, UserError> {
         let _lock = lock(&self.record(paths))?;
         if !self.exists() || self.is_unfinished() {
             // Its branch stays.
@@ -118,9 +118,9 @@ impl Worktree {
                 let _ = self.forget_folder(&origin);
             }
             self.forget_record(paths)?;
-            return Ok(Removed { kept: None, lost: None });
+            return Ok(RemovalOutcome { kept: None, lost: None });
         }
-        self.refuse_locked()?;
+        self.check_unlocked()?;
         refuse_pipes(&self.path)?;
         let ahead = self.ahead()?;
         let mut kept = None;
@@ -128,16 +128,17 @@ impl Worktree {
             let snapshot = self.snapshot(&format!("Uncommitted files of the worktree {}", self.name))?;
             kept = Some(self.keep(&snapshot)?);
         }
-        let lost = self.ignored();
+        let lost = self.ignored_paths();
         self.discard(paths)?;
-        Ok(Removed { kept, lost })
+        Ok(RemovalOutcome { kept, lost })
     }
 
     /// Keeps its files and what is staged in the repository; returns the name under which [`restore`] finds them.
     fn keep(&self, snapshot: &Snapshot) -> Result<String, UserError> {
         let git = Git::within(&self.path);
-        let name = free_name(&self.name, &kept_in(&git)?);
-        let staged = self.staged(&snapshot.head, &format!("Staged files of the worktree {}", self.name))?;
+        let name = free_name(&self.name, &kept_commits(&git)?);
+        let staged =
+            self.commit_staged(&snapshot.head, &format!("Staged files of the worktree {}", self.name))?;
         let (head, files) = (snapshot.head.clone(), snapshot.files.clone());
         for (kind, commit) in [("files", Some(files)), ("staged", staged), ("head", Some(head))] {
             if let Some(commit) = commit {
@@ -148,7 +149,7 @@ impl Worktree {
     }
 
     /// Fails if the user has locked it: git would not remove it.
-    fn refuse_locked(&self) -> Result<(), UserError> {
+    fn check_unlocked(&self) -> Result<(), UserError> {
         let Some(why) = self.lock().filter(|_| !self.is_unfinished()) else { return Ok(()) };
         let why = if why.is_empty() { "without a reason" } else { &why };
         Err(UserError::new(format!("{} is locked: {}", self.name, plain::line(why)))
@@ -156,7 +157,7 @@ impl Worktree {
     }
 
     /// The paths that git ignores, in words.
-    fn ignored(&self) -> Option<String> {
+    fn ignored_paths(&self) -> Option<String> {
         let list = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
         words(&Git::within(&self.path).names(&list).unwrap_or_default())
     }
@@ -221,7 +222,7 @@ fn in_progress(dir: &Path) -> bool {
 fn conflicts(dir: &Path, commit: &str) -> Option<String> {
     let merge =
         ["merge-tree", "--write-tree", "--name-only", "--no-messages", "HEAD", commit].map(OsStr::new);
-    let (code, output, _) = Git::within(dir).ended(&merge).ok()?;
+    let (code, output, _) = Git::within(dir).run_to_end(&merge).ok()?;
     let output = String::from_utf8_lossy(&output);
     // The first line is the tree.
     let files: Vec<&str> = output.lines().skip(1).filter(|line| !line.is_empty()).collect();
@@ -229,7 +230,7 @@ fn conflicts(dir: &Path, commit: &str) -> Option<String> {
 }
 
 /// The removed worktrees that a repository keeps: the commits by name, `head`, `files` and `staged`.
-fn kept_in(git: &Git<'_>) -> Result<BTreeMap<String, BTreeMap<String, String>>, UserError> {
+fn kept_commits(git: &Git<'_>) -> Result<BTreeMap<String, BTreeMap<String, String>>, UserError> {
     let lines = git.text(&["for-each-ref", "--format=%(refname) %(objectname)", KEPT])?;
     let mut all: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for line in lines.lines() {
@@ -251,15 +252,15 @@ fn free_name<T>(name: &str, known: &BTreeMap<String, T>) -> String {
 }
 
 /// The names of the removed worktrees that the repository around a directory keeps.
-pub(crate) fn kept(cwd: &Path) -> Result<Vec<String>, UserError> {
-    Ok(kept_in(&Git::within(cwd))?.into_keys().collect())
+pub(crate) fn kept_names(cwd: &Path) -> Result<Vec<String>, UserError> {
+    Ok(kept_commits(&Git::within(cwd))?.into_keys().collect())
 }
 
 /// Makes a removed worktree again, with its uncommitted and its staged files.
-pub(crate) fn restore(paths: &Paths, cwd: &Path, name: &str) -> Result<Entered, UserError> {
+pub(crate) fn restore(paths: &Paths, cwd: &Path, name: &str) -> Result<EnteredWorktree, UserError> {
     check_name(name)?;
     let git = Git::within(cwd);
-    let known = kept_in(&git)?;
+    let known = kept_commits(&git)?;
     let Some(commits) = known.get(name) else {
         let names: Vec<&str> = known.keys().map(String::as_str).collect();
         return Err(match names.as_slice() {

@@ -53,7 +53,7 @@ pub(crate) struct Worktree {
 }
 
 /// A worktree that was made or found.
-pub(crate) struct Entered {
+pub(crate) struct EnteredWorktree {
     pub worktree: Worktree,
     /// The remarks for the user.
     pub notes: Vec<String>,
@@ -159,7 +159,7 @@ pub(crate) fn enter(
     cwd: &Path,
     name: &str,
     start: Option<&str>,
-) -> Result<Entered, UserError> {
+) -> Result<EnteredWorktree, UserError> {
     let cannot = |why: UserError| UserError::new("cannot make a worktree").because(why);
     check_name(name)?;
     let repository = Repository::around(cwd).map_err(cannot)?;
@@ -172,7 +172,7 @@ pub(crate) fn enter(
             return Err(format!("there is a worktree {name} already; choose another name").into());
         }
         worktree.check()?;
-        return Ok(Entered { worktree, notes: Vec::new() });
+        return Ok(EnteredWorktree { worktree, notes: Vec::new() });
     }
     git::check_safe(&repository.top).map_err(cannot)?;
     let commit = commit_of(&repository, start).map_err(cannot)?;
@@ -202,7 +202,7 @@ pub(crate) fn enter(
         return Err(cannot(UserError::new(why)));
     }
     let notes = copies::copy_included(&repository.top, &worktree.path, cwd);
-    Ok(Entered { worktree, notes })
+    Ok(EnteredWorktree { worktree, notes })
 }
 
 /// Waits until nobody makes a worktree of the repository of this record.
@@ -283,7 +283,7 @@ pub(crate) fn all(paths: &Paths, cwd: &Path) -> Result<Vec<Worktree>, UserError>
 }
 
 /// The worktree of this name in the repository around a directory.
-pub(crate) fn named(paths: &Paths, cwd: &Path, name: &str) -> Result<Worktree, UserError> {
+pub(crate) fn find_by_name(paths: &Paths, cwd: &Path, name: &str) -> Result<Worktree, UserError> {
     let all = all(paths, cwd)?;
     let known: Vec<&str> = all.iter().map(|worktree| worktree.name.as_str()).collect();
     let missing = match known.as_slice() {
@@ -319,11 +319,11 @@ pub(crate) fn forget_attempt(paths: &Paths, folder: &Path, path: &Path) {
 pub(crate) fn around(paths: &Paths, directory: &Path) -> Option<Worktree> {
     tau_protocol::worktree::of(directory)?;
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    recorded(paths).find(|worktree| directory.starts_with(&worktree.path))
+    recorded_worktrees(paths).find(|worktree| directory.starts_with(&worktree.path))
 }
 
 /// The worktrees of all repositories.
-fn recorded(paths: &Paths) -> impl Iterator<Item = Worktree> {
+fn recorded_worktrees(paths: &Paths) -> impl Iterator<Item = Worktree> {
     let folders = std::fs::read_dir(paths.worktree_records()).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
     files.filter_map(|file| read(&file.path()))
@@ -332,7 +332,7 @@ fn recorded(paths: &Paths) -> impl Iterator<Item = Worktree> {
 /// Removes the folders of all worktrees from the lists of their repositories, with what is in them. Their branches stay.
 pub(crate) fn forget_all(paths: &Paths) {
     let Ok(folder) = paths.worktrees().canonicalize() else { return };
-    for worktree in recorded(paths).filter(|worktree| worktree.path.starts_with(&folder)) {
+    for worktree in recorded_worktrees(paths).filter(|worktree| worktree.path.starts_with(&folder)) {
         // A repository that is gone needs nothing.
         let _ = worktree.forget_folder(&worktree.from);
     }

@@ -17,7 +17,7 @@ pub(crate) fn refuse_open(paths: &Paths, worktree: &Worktree, own: Option<&str>)
     let root = Settings::load_leniently(paths).0.session_root(paths);
     let mut open: Vec<String> = live.filter(|id| is_other(id)).collect();
     list::list(&root, Some(&worktree.path), &mut |row| {
-        let runs = lock::noted(&row.path).is_some_and(|owner| owner.life() == Life::Runs);
+        let runs = lock::read_owner(&row.path).is_some_and(|owner| owner.life() == Life::Runs);
         if runs && is_other(&row.id) && !open.contains(&row.id) {
             open.push(row.id);
         }
@@ -33,7 +33,7 @@ pub(crate) fn refuse_open(paths: &Paths, worktree: &Worktree, own: Option<&str>)
 }
 
 /// Makes a session in `dir`, or a copy there of the one in a file; returns its file.
-pub(crate) fn moved(paths: &Paths, file: Option<&Path>, dir: &Path) -> Result<PathBuf, UserError> {
+pub(crate) fn begin_or_copy(paths: &Paths, file: Option<&Path>, dir: &Path) -> Result<PathBuf, UserError> {
     let folder = Settings::load_leniently(paths).0.session_dir_for(paths, dir);
     let made = match file {
         Some(file) => Session::copy(file, Some(&folder), Some(dir)),

@@ -80,7 +80,7 @@ impl Worktree {
 
     /// The commit of what is staged, upon `head`; `None` if nothing is, or if conflicts are not resolved, for which git
     /// has no tree.
-    pub fn staged(&self, head: &str, message: &str) -> Result<Option<String>, UserError> {
+    pub fn commit_staged(&self, head: &str, message: &str) -> Result<Option<String>, UserError> {
         let git = Git::within(&self.path);
         let index = IndexCopy::of(git)?;
         let git = git.with_index(&index.file);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Replacement;
 use super::matching::MatchKind;
 use super::splice::{Splice, line_number};
-use crate::counted::counted;
+use crate::counted::pluralize;
 
 /// The maximum number of places listed.
 const PLACES: usize = 20;
@@ -35,10 +35,10 @@ pub fn several(given: &str, text: &[u8], places: &[Range<usize>], how: MatchKind
     let mut message = format!("{way}; {hint}:\n");
     for place in places.iter().take(PLACES) {
         let number = line_number(text, place.start);
-        message.push_str(&numbered(number, lines.get(number - 1).copied().unwrap_or_default()));
+        message.push_str(&numbered_line(number, lines.get(number - 1).copied().unwrap_or_default()));
     }
     if places.len() > PLACES {
-        message.push_str(&format!("[… {} …]\n", counted(places.len() - PLACES, "more place")));
+        message.push_str(&format!("[… {} …]\n", pluralize(places.len() - PLACES, "more place")));
     }
     message
 }
@@ -66,10 +66,10 @@ pub fn missing(given: &str, text: &[u8], change: &Replacement) -> String {
             let cut = range.len().saturating_sub(NEAREST);
             let mut message = format!("{head} The closest text is:\n");
             for index in range.take(NEAREST) {
-                message.push_str(&numbered(index + 1, lines.get(index).copied().unwrap_or_default()));
+                message.push_str(&numbered_line(index + 1, lines.get(index).copied().unwrap_or_default()));
             }
             if cut > 0 {
-                message.push_str(&format!("[… {} …]\n", counted(cut, "more line")));
+                message.push_str(&format!("[… {} …]\n", pluralize(cut, "more line")));
             }
             message.push_str("Copy old_string exactly from the file.");
             message
@@ -89,7 +89,7 @@ pub(crate) fn no_change(given: &str, text: &[u8], splices: &[Splice], how: Match
     )
 }
 
-fn numbered(number: usize, line: &[u8]) -> String {
+fn numbered_line(number: usize, line: &[u8]) -> String {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let text = String::from_utf8_lossy(line);
     let shown: String = text.chars().take(WIDTH).collect();
@@ -102,7 +102,7 @@ fn numbered(number: usize, line: &[u8]) -> String {
 fn nearest(lines: &[&[u8]], old: &str) -> Option<Range<usize>> {
     let wanted: Vec<&str> = old.trim_matches('\n').lines().map(str::trim).collect();
     let size = wanted.len().clamp(1, lines.len());
-    if let Some(start) = most_shared(lines, &wanted) {
+    if let Some(start) = best_alignment(lines, &wanted) {
         let start = start.min(lines.len() - size);
         return Some(start..start + size);
     }
@@ -114,7 +114,7 @@ fn nearest(lines: &[&[u8]], old: &str) -> Option<Range<usize>> {
 
 /// The line at which the wanted text would begin so that the most of its lines are in place. Long lines
 /// weigh more; lines without a letter or digit are too common to count.
-fn most_shared(lines: &[&[u8]], wanted: &[&str]) -> Option<usize> {
+fn best_alignment(lines: &[&[u8]], wanted: &[&str]) -> Option<usize> {
     let mut offsets: HashMap<&[u8], Vec<usize>> = HashMap::new();
     for (offset, line) in wanted.iter().enumerate() {
         if line.chars().any(char::is_alphanumeric) {

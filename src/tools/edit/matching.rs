@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::normal_form;
-use super::normalize::{Folded, Ignore, LineEnd, LineEnds, PLAIN, fold_line};
+use super::normalize::{FoldedText, Ignore, LineEnd, LineEnds, PLAIN, fold_line};
 
 /// The kinds of matching, from strict to lenient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,10 +130,10 @@ fn parts(text: &[u8], needle: &[u8], style: LineEnd, ignore: Ignore) -> Vec<Rang
 
 /// Matches in a text whose characters are folded one by one.
 fn inside_lines(text: &[u8], old: &str, style: LineEnd, ignore: Ignore) -> Vec<Range<usize>> {
-    let needle = Folded::of(old.as_bytes(), 0..old.len(), LineEnd::Lf, ignore).text;
+    let needle = FoldedText::of(old.as_bytes(), 0..old.len(), LineEnd::Lf, ignore).text;
     let mut found = Vec::new();
     for part in parts(text, &needle, style, ignore) {
-        let folded = Folded::of(text, part, style, ignore);
+        let folded = FoldedText::of(text, part, style, ignore);
         let places = occurrences(&folded.text, &needle).into_iter();
         found
             .extend(places.map(|place| folded.original(text, place.start)..folded.original(text, place.end)));
@@ -157,13 +157,13 @@ fn whole_lines(text: &[u8], old: &str, style: LineEnd, ignore: Ignore) -> Vec<Ra
     let with_end = old.ends_with('\n');
     let mut found = Vec::new();
     for part in parts(text, &needle, style, ignore) {
-        found.extend(lines_like(&Folded::of(text, part, style, ignore), &needle, with_end));
+        found.extend(lines_like(&FoldedText::of(text, part, style, ignore), &needle, with_end));
     }
     found
 }
 
 /// Matches of the needle from the start of a line to the end of one.
-fn lines_like(folded: &Folded, needle: &[u8], with_end: bool) -> Vec<Range<usize>> {
+fn lines_like(folded: &FoldedText, needle: &[u8], with_end: bool) -> Vec<Range<usize>> {
     let finder = memchr::memmem::Finder::new(needle);
     let mut found = Vec::new();
     let mut from = 0;

@@ -11,15 +11,15 @@ use super::Replacement;
 const MAX_TEXT: usize = 4 * 1024 * 1024;
 
 /// A decomposed text with the origin of each character.
-struct Decomposed {
+struct DecomposedText {
     text: String,
     /// The start of each character with its combining marks: here, and in the original.
     starts: Vec<(usize, usize)>,
 }
 
-impl Decomposed {
+impl DecomposedText {
     fn of(original: &str) -> Self {
-        let mut decomposed = Decomposed { text: String::new(), starts: Vec::new() };
+        let mut decomposed = DecomposedText { text: String::new(), starts: Vec::new() };
         let begins = |character: char| canonical_combining_class(character) == 0;
         let mut places: Vec<usize> =
             original.char_indices().filter(|(_, character)| begins(*character)).map(|(at, _)| at).collect();
@@ -53,13 +53,13 @@ pub(super) fn find(text: &[u8], old: &str) -> Vec<Range<usize>> {
     if text.len() > MAX_TEXT || (text.is_ascii() || old.is_ascii()) {
         return Vec::new();
     }
-    let (text, old) = (Decomposed::of(text), Decomposed::of(old).text);
+    let (text, old) = (DecomposedText::of(text), DecomposedText::of(old).text);
     let found = text.text.match_indices(&*old);
     found.filter_map(|(at, _)| Some(text.original(at)?..text.original(at + old.len())?)).collect()
 }
 
 /// The change for this match, converted to the normal form of the text.
-pub(super) fn adapted(change: &Replacement, found: &[u8]) -> Replacement {
+pub(super) fn adapt_replacement(change: &Replacement, found: &[u8]) -> Replacement {
     let found = String::from_utf8_lossy(found);
     let new = &change.new_string;
     let new_string = match () {

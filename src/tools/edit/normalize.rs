@@ -103,7 +103,7 @@ pub fn lines(text: &[u8], part: Range<usize>, style: LineEnd) -> Vec<TextLine> {
 
 /// A folded text with the origin of its lines.
 #[derive(Debug)]
-pub(crate) struct Folded {
+pub(crate) struct FoldedText {
     /// The folded text; every original line end is one LF.
     pub text: Vec<u8>,
     /// The start of each line in `text`, and the line it came from.
@@ -111,10 +111,10 @@ pub(crate) struct Folded {
     ignore: Ignore,
 }
 
-impl Folded {
+impl FoldedText {
     /// Folds a part of the text that consists of whole lines.
     pub fn of(text: &[u8], part: Range<usize>, style: LineEnd, ignore: Ignore) -> Self {
-        let mut folded = Folded { text: Vec::with_capacity(part.len()), lines: Vec::new(), ignore };
+        let mut folded = FoldedText { text: Vec::with_capacity(part.len()), lines: Vec::new(), ignore };
         for line in lines(text, part, style) {
             let start = folded.text.len();
             fold_line(text.get(line.content.clone()).unwrap_or_default(), ignore, &mut folded.text);
@@ -245,7 +245,7 @@ mod tests {
     fn places_in_a_folded_text_lead_back() {
         let text = "a\r\n\u{201C}b\u{201D}\u{00A0}c\nd".as_bytes();
         let ignore = Ignore { look_alikes: true, ..Ignore::default() };
-        let folded = Folded::of(text, 0..text.len(), LineEnd::Lf, ignore);
+        let folded = FoldedText::of(text, 0..text.len(), LineEnd::Lf, ignore);
         assert_eq!(folded.text, b"a\n\"b\" c\nd");
         let expected = [0, 1, 3, 6, 7, 10, 12, 13, 14];
         let places: Vec<usize> = (0..9).map(|place| folded.original(text, place)).collect();

@@ -255,10 +255,10 @@ impl Indents {
             let file = std::str::from_utf8(file).ok()?;
             old.strip_suffix(file).map(str::to_owned)
         };
-        if let Some(prefix) = agreed(&pairs, deeper) {
+        if let Some(prefix) = common_value(&pairs, deeper) {
             return Indents::Deeper(prefix);
         }
-        if let Some(prefix) = agreed(&pairs, shallower) {
+        if let Some(prefix) = common_value(&pairs, shallower) {
             return Indents::Shallower(prefix);
         }
         pairs.sort_by_key(|(old, _)| std::cmp::Reverse(old.len()));
@@ -300,7 +300,7 @@ impl Indents {
 }
 
 /// The value that all pairs agree on, if they do.
-fn agreed<T: PartialEq>(
+fn common_value<T: PartialEq>(
     pairs: &[(String, Vec<u8>)],
     says: impl Fn(&(String, Vec<u8>)) -> Option<T>,
 ) -> Option<T> {

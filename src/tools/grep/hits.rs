@@ -10,7 +10,7 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
 use crate::budget;
-use crate::counted::counted;
+use crate::counted::pluralize;
 use crate::secret_cuts::{self, SecretFinder};
 use crate::walk::MAX_BYTES;
 
@@ -23,7 +23,7 @@ const BEFORE: usize = 120;
 
 /// How binary content is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum NamedByModel {
     /// The model named this file: the answer says whether there is a match.
     Yes,
     /// The file was found by a walk: it is left out.
@@ -43,7 +43,7 @@ pub(crate) struct HitLine {
 pub(crate) struct Hits<'a> {
     matcher: &'a RegexMatcher,
     path: &'a str,
-    named: Named,
+    named: NamedByModel,
     secrets: &'a SecretFinder,
     /// The lines, ready to be shown.
     pub lines: Vec<HitLine>,
@@ -59,14 +59,19 @@ pub(crate) struct Hits<'a> {
 
 impl<'a> Hits<'a> {
     /// Collects matching lines of the file shown as `path`, up to the limit.
-    pub fn new(matcher: &'a RegexMatcher, path: &'a str, named: Named, secrets: &'a SecretFinder) -> Self {
+    pub fn new(
+        matcher: &'a RegexMatcher,
+        path: &'a str,
+        named: NamedByModel,
+        secrets: &'a SecretFinder,
+    ) -> Self {
         let (lines, count, bytes) = (Vec::new(), 0, 0);
         Hits { matcher, path, named, secrets, lines, count, bytes, more: false, binary: None }
     }
 
     /// Adds the notes for the end of the file.
     pub fn close(&mut self) {
-        if let (Some(at), Named::No, 1..) = (self.binary, self.named, self.count) {
+        if let (Some(at), NamedByModel::No, 1..) = (self.binary, self.named, self.count) {
             let note = format!("[{}: binary from byte {at}; searched up to there]\n", self.path);
             self.push(note, false);
         }
@@ -92,7 +97,7 @@ impl<'a> Hits<'a> {
         self.lines.push(HitLine { text, matches });
     }
 
-    fn numbered(&self, mark: char, number: Option<u64>, line: &[u8], at: usize) -> String {
+    fn numbered_line(&self, mark: char, number: Option<u64>, line: &[u8], at: usize) -> String {
         let number = number.unwrap_or(0);
         let mut text = format!("{}{mark}{number}{mark}", self.path);
         push_line(&mut text, line, at, self.secrets);
@@ -118,25 +123,25 @@ fn push_line(out: &mut String, line: &[u8], at: usize, secrets: &SecretFinder) {
     while line.get(end).is_some_and(is_inside) {
         end += 1;
     }
-    (start, end) = widened(line, (start, end), secrets);
+    (start, end) = widen_to_secrets(line, (start, end), secrets);
     let part = String::from_utf8_lossy(line.get(start..end).unwrap_or_default()).replace('\0', "\u{2400}");
     if start > 0 {
-        out.push_str(&format!("[… {} …]", counted(start, "byte")));
+        out.push_str(&format!("[… {} …]", pluralize(start, "byte")));
     }
     out.push_str(&part);
     if end < line.len() {
-        out.push_str(&format!("[… {} …]", counted(line.len() - end, "byte")));
+        out.push_str(&format!("[… {} …]", pluralize(line.len() - end, "byte")));
     }
 }
 
 /// The part of a line with all of the secrets that its ends would part.
-fn widened(line: &[u8], (start, end): (usize, usize), secrets: &SecretFinder) -> (usize, usize) {
+fn widen_to_secrets(line: &[u8], (start, end): (usize, usize), secrets: &SecretFinder) -> (usize, usize) {
     // Enough to recognise them, not all of a minified file.
     let from = start.saturating_sub(secret_cuts::REACH);
     let near = line.get(from..line.len().min(end + secret_cuts::REACH)).unwrap_or_default();
     let text = secret_cuts::of_same_length(near);
     let first = secrets.start_before(&text, start - from);
-    let secret = [end - from, end - from - 1].into_iter().find_map(|at| secrets.parted(&text, at));
+    let secret = [end - from, end - from - 1].into_iter().find_map(|at| secrets.secret_cut_at(&text, at));
     // Not recognised if a mark follows at once.
     let last = secret.map_or(end - from, |secret| text.ceil_char_boundary(secret.end + 1));
     (from + first, from + last.min(text.len()))
@@ -146,7 +151,7 @@ impl Sink for Hits<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        if let (Some(at), Named::Yes) = (self.binary, self.named) {
+        if let (Some(at), NamedByModel::Yes) = (self.binary, self.named) {
             let note = format!("[{}: binary file with a match; the first NUL is at byte {at}]\n", self.path);
             self.push(note, true);
             return Ok(false);
@@ -158,13 +163,13 @@ impl Sink for Hits<'_> {
         let line = found.bytes();
         let at =
             if line.len() > LINE { self.matcher.find(line).ok().flatten().map(|m| m.start()) } else { None };
-        let text = self.numbered(':', found.line_number(), line, at.unwrap_or(0));
+        let text = self.numbered_line(':', found.line_number(), line, at.unwrap_or(0));
         self.push(text, true);
         Ok(true)
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
-        let text = self.numbered('-', context.line_number(), context.bytes(), 0);
+        let text = self.numbered_line('-', context.line_number(), context.bytes(), 0);
         self.push(text, false);
         Ok(true)
     }
@@ -218,7 +223,7 @@ mod tests {
             ] {
                 let mut out = String::new();
                 push_line(&mut out, line.as_bytes(), line.find("needle").unwrap(), &secrets);
-                let masked = secret_cuts::tests::masked(&out);
+                let masked = secret_cuts::tests::mask(&out);
                 assert!(!masked.contains("zx8") && !masked.contains("d83"), "{before}: {out}");
             }
         }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{JobLink, Movable, MoveReason, Place};
 use crate::details::fact;
-use crate::process::watched::Watched;
+use crate::process::watched::WatchedCommand;
 use crate::process::{self, ChildEnv, CommandIo, CommandLine, FinishedCommand, Flow};
 use crate::sandbox::SandboxPolicy;
 use crate::scratch::Scratch;
@@ -28,7 +28,7 @@ pub(crate) struct Running {
     pub command: String,
     pub started: SystemTime,
     pub since: Instant,
-    pub watched: Arc<Watched>,
+    pub watched: Arc<WatchedCommand>,
     /// Ends all its processes.
     pub cancel: CancellationToken,
     pub task: CommandTask,
@@ -48,7 +48,7 @@ impl Drop for CommandTask {
 
 impl CommandTask {
     /// Waits for the end; an error is the reason why there is no result. Cancel safe.
-    pub async fn finished(mut self) -> Result<FinishedCommand, UserError> {
+    pub async fn wait_for_end(mut self) -> Result<FinishedCommand, UserError> {
         self.result().await
     }
 
@@ -94,7 +94,7 @@ pub(crate) struct Waiting<'a> {
 }
 
 pub(crate) fn start(shell: &Path, command: &str, timeout: Option<u64>, context: &ToolContext) -> Running {
-    let watched = Arc::<Watched>::default();
+    let watched = Arc::<WatchedCommand>::default();
     let cancel = CancellationToken::new();
     let order = Order {
         shell: shell.to_owned(),
@@ -132,7 +132,7 @@ pub(crate) async fn wait(
     let deadline = limit.and_then(|seconds| running.since.checked_add(Duration::from_secs(seconds)));
     let moved = tokio::select! {
         biased;
-        reason = moved(&mut movable) => MovedCommand::User(reason),
+        reason = wait_for_move(&mut movable) => MovedCommand::User(reason),
         finished = running.task.result() => return finished.map(CallEnd::Finished),
         () = stop.cancelled() => {
             running.cancel.cancel();
@@ -152,9 +152,9 @@ pub(crate) async fn wait(
     Ok(CallEnd::Moved(running, moved))
 }
 
-async fn moved(movable: &mut Option<Movable>) -> MoveReason {
+async fn wait_for_move(movable: &mut Option<Movable>) -> MoveReason {
     match movable {
-        Some(movable) => movable.moved().await,
+        Some(movable) => movable.wait_for_move().await,
         None => std::future::pending().await,
     }
 }
@@ -176,7 +176,7 @@ impl Order {
     async fn run(
         self,
         cancel: CancellationToken,
-        watched: Arc<Watched>,
+        watched: Arc<WatchedCommand>,
     ) -> Result<FinishedCommand, UserError> {
         let line = CommandLine {
             program: self.shell.as_os_str(),

@@ -9,7 +9,7 @@ const MAX_OPEN_LINE: usize = 4 * 1024;
 
 /// How much of a job's output the model has seen.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct SeenPosition {
     pub(super) end: u64,
     /// The start of its last line if that may continue: the whole line is shown again then.
     line: u64,
@@ -46,7 +46,7 @@ impl Job {
         let from = text.floor_char_boundary(text.len().saturating_sub(MAX_OPEN_LINE));
         let known = secrets.start_before(&text, from);
         let open = if has_ended { 0 } else { new.bytes.len().saturating_sub(complete.max(known)) };
-        *seen = Seen { end: new.end, line: new.end - open as u64 };
+        *seen = SeenPosition { end: new.end, line: new.end - open as u64 };
         let text = line_output::plain(&encoding::output(&new.bytes));
         NewOutput { text, omitted: new.omitted }
     }

@@ -9,10 +9,10 @@ use grep_regex::RegexMatcher;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Job, JobLink, MoveReason, known};
+use super::{Job, JobLink, MoveReason, describe_jobs};
 use crate::secret_cuts::SecretFinder;
 use crate::{
-    Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, command_result,
+    Access, Details, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, command_result,
     encoding, line_output,
 };
 
@@ -71,7 +71,7 @@ impl Tool for JobsTool {
         Some(Access::default())
     }
 
-    async fn prepare(&self, args: JobsArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+    async fn prepare(&self, args: JobsArgs, context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {
         let refused = |why: String| ToolError::refused(format!("{NAME}: {why}"));
         let Some(link) = context.jobs.clone() else {
             return Err(refused("there are no background jobs here".to_owned()));
@@ -82,17 +82,17 @@ impl Tool for JobsTool {
         let Some(id) = args.job else {
             return match args.wait.is_some() || until.is_some() || args.stop == Some(true) {
                 true => Err(refused("name a `job`".to_owned())),
-                false => Ok(Prepared::new(Access::default(), async move |_| {
+                false => Ok(PreparedCall::new(Access::default(), async move |_| {
                     Ok(list(&link, &context.limits.secrets))
                 })),
             };
         };
         let job = link.jobs.get(id);
-        let job = job.ok_or_else(|| refused(format!("no job {id}; {}", known(&link.jobs.all()))))?;
+        let job = job.ok_or_else(|| refused(format!("no job {id}; {}", describe_jobs(&link.jobs.all()))))?;
         let limit = args.wait.or(until.is_some().then_some(USUAL_WAIT)).filter(|seconds| *seconds > 0);
         let limit = limit.map(|seconds| Duration::from_secs(seconds.min(MAX_WAIT)));
         let stops = args.stop == Some(true);
-        Ok(Prepared::new(Access::default(), async move |_| {
+        Ok(PreparedCall::new(Access::default(), async move |_| {
             let note = match (stops, limit) {
                 (true, _) => stop(&job).await,
                 (false, Some(limit)) => {
@@ -161,13 +161,13 @@ impl Wait<'_> {
         let deadline = Instant::now() + self.limit;
         tokio::select! {
             biased;
-            reason = movable.ended() => Ok(Some(match reason {
+            reason = movable.wait_for_interrupt() => Ok(Some(match reason {
                 MoveReason::User => "the user ended the wait; the job continues".to_owned(),
                 MoveReason::Message | MoveReason::Steering => "the wait ended because the user sent a message; the job continues".to_owned(),
             })),
             () = stop.cancelled() => Err(ToolError::aborted()),
-            () = self.matched() => Ok(None),
-            () = self.job.ended() => Ok(None),
+            () = self.wait_for_match() => Ok(None),
+            () = self.job.wait_for_end() => Ok(None),
             () = tokio::time::sleep_until(deadline) => {
                 Ok(Some(format!("the wait ended after {} s", self.limit.as_secs())))
             }
@@ -175,9 +175,9 @@ impl Wait<'_> {
     }
 
     /// Waits until a line of new output matches; forever without a regex.
-    async fn matched(&self) {
+    async fn wait_for_match(&self) {
         let Some(until) = self.until else { return std::future::pending().await };
-        let (mut size, mut from) = (self.job.watched.size(), self.job.seen_so_far());
+        let (mut size, mut from) = (self.job.watched.size(), self.job.seen_position());
         loop {
             size.borrow_and_update();
             let new = self.job.watched.since(from);

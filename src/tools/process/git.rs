@@ -101,7 +101,7 @@ pub(super) fn settings_without(
 }
 
 /// The variables to add to those of a command; the git settings in its environment are kept.
-pub fn hardened(has: &[(OsString, OsString)]) -> impl Iterator<Item = (String, String)> + use<> {
+pub fn hardening_variables(has: &[(OsString, OsString)]) -> impl Iterator<Item = (String, String)> + use<> {
     let count = has.iter().find(|(name, _)| name == OsStr::new(COUNT));
     let count = count.and_then(|(_, value)| value.to_str()?.parse::<usize>().ok()).unwrap_or(0);
     let settings = SETTINGS.iter().enumerate().flat_map(move |(at, (name, value))| {

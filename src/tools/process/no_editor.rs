@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn stand_ins_that_were_changed_are_made_again() {
         let base = tempfile::tempdir().unwrap();
-        let scratch = Scratch::bounded(base.path(), 1024);
+        let scratch = Scratch::with_limit(base.path(), 1024);
         let folder = StandIns::of(&scratch).unwrap().folder;
         assert!(is_intact(&folder));
         let changes: [&dyn Fn(); 4] = [

@@ -59,7 +59,7 @@ pub(super) struct Process {
     pub pages: u64,
 }
 
-type Known = HashSet<(i32, u64)>;
+type KnownProcesses = HashSet<(i32, u64)>;
 
 impl ProcessTree {
     /// The tree of the session leader `leader`, which has this mark.
@@ -71,8 +71,8 @@ impl ProcessTree {
     /// two seconds.
     pub fn end(&self) {
         let started = Instant::now();
-        let mut known = Known::new();
-        let mut signalled = Known::new();
+        let mut known = KnownProcesses::new();
+        let mut signalled = KnownProcesses::new();
         while started.elapsed() < TERM_GRACE {
             let members = self.members(&mut known);
             if members.is_empty() {
@@ -93,10 +93,10 @@ impl ProcessTree {
 
     /// Kills all processes at once, for a call that was dropped.
     pub(crate) fn kill_now(&self) {
-        self.kill(&mut Known::new(), PAUSE * 3);
+        self.kill(&mut KnownProcesses::new(), PAUSE * 3);
     }
 
-    fn kill(&self, known: &mut Known, limit: Duration) {
+    fn kill(&self, known: &mut KnownProcesses, limit: Duration) {
         let started = Instant::now();
         loop {
             let members = self.members(known);
@@ -111,7 +111,7 @@ impl ProcessTree {
 
     /// The living processes.
     pub(super) fn now(&self) -> Vec<Process> {
-        self.members(&mut Known::new())
+        self.members(&mut KnownProcesses::new())
     }
 
     /// The processes that hold open the pipe or terminal that links in /proc/PID/fd call `link`.
@@ -122,7 +122,7 @@ impl ProcessTree {
                 .filter_map(|file| fs::read_link(file.path()).ok())
                 .any(|target| target.as_os_str() == link)
         };
-        let members = self.members(&mut Known::new());
+        let members = self.members(&mut KnownProcesses::new());
         members
             .iter()
             .filter(holds)
@@ -132,7 +132,7 @@ impl ProcessTree {
 
     /// The living members. `known` remembers them, so that children whose parents have since died are
     /// recognised.
-    fn members(&self, known: &mut Known) -> Vec<Process> {
+    fn members(&self, known: &mut KnownProcesses) -> Vec<Process> {
         let leader = self.leader.as_raw_pid();
         let own = i32::try_from(std::process::id()).unwrap_or(0);
         let mut entries = processes();

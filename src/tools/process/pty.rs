@@ -73,7 +73,7 @@ impl Pty {
         rustix::fs::fcntl_setfl(&ours, status | OFlags::NONBLOCK)?;
         let (theirs, name) = (Some(theirs), name.to_string_lossy().into_owned());
         Ok(Pty {
-            ours: watched(ours, Interest::READABLE | Interest::WRITABLE)?,
+            ours: watch_descriptor(ours, Interest::READABLE | Interest::WRITABLE)?,
             theirs,
             name,
             window,
@@ -151,7 +151,7 @@ impl Pty {
 
 /// A descriptor whose readiness can be awaited, in the current runtime.
 #[allow(unsafe_code, reason = "the only way left to await a descriptor that tokio has no type for")]
-pub fn watched(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+pub fn watch_descriptor(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an owned descriptor names the same open file until it is dropped, and it is dropped by the
     // value made here, which deregisters it first.
     unsafe { Ok(AsyncFd::register_with_interest(descriptor, interest)?) }

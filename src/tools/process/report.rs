@@ -60,13 +60,13 @@ impl Pace {
     }
 
     /// Records new output when none was waiting.
-    fn came(&mut self, now: Instant) {
+    fn on_output(&mut self, now: Instant) {
         if self.due + PAUSE <= now {
             self.interval = FIRST;
         }
     }
 
-    fn reported(&mut self, now: Instant) {
+    fn note_report(&mut self, now: Instant) {
         self.due = now + self.interval;
         self.interval = (self.interval * 2).min(MAX_WAIT);
     }
@@ -85,7 +85,7 @@ impl<'a> Report<'a> {
     /// Adds the next piece.
     pub(super) fn take(&mut self, piece: &[u8]) {
         if !self.fresh {
-            self.pace.came(Instant::now());
+            self.pace.on_output(Instant::now());
         }
         self.fresh = true;
         let piece = match self.flow {
@@ -113,7 +113,7 @@ impl<'a> Report<'a> {
     /// Reports the pending output.
     pub(super) fn now(&mut self, capture: &Capture) {
         self.fresh = false;
-        self.pace.reported(Instant::now());
+        self.pace.note_report(Instant::now());
         let whole = whole_characters(&self.pending);
         let delta = String::from_utf8_lossy(self.pending.get(..whole).unwrap_or_default()).into_owned();
         self.pending.drain(..whole);
@@ -160,9 +160,9 @@ mod tests {
         let (mut waits, mut reports, mut reported) = (Vec::new(), 0, start);
         for at in (0..20).map(|index| start + Duration::from_millis(index * gap)) {
             if at >= reported {
-                pace.came(at);
+                pace.on_output(at);
                 reported = pace.due.max(at);
-                pace.reported(reported);
+                pace.note_report(reported);
                 reports += 1;
             }
             waits.push(reported.duration_since(at).as_millis());

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::ChildEnv;
 use super::process_tree::ProcessTree;
-use super::spawn::{Life, confined, marked, own_session};
+use super::spawn::{Life, marked_command, own_session, prepare_confinement};
 use crate::sandbox::SandboxPolicy;
 use crate::sandbox::confinement::Surroundings;
 use crate::scratch::Scratch;
@@ -58,12 +58,12 @@ impl ServerProcess {
         scratch: &Scratch,
     ) -> io::Result<(Self, ServerPipes)> {
         let ServerCommand { program, arguments, variables, cwd, .. } = command;
-        let (mut program, mark) = marked(program, arguments, variables, cwd, env);
+        let (mut program, mark) = marked_command(program, arguments, variables, cwd, env);
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let folder = scratch.folder();
         let around =
             Surroundings { cwd: command.cwd, terminal: None, scratch: folder.as_deref(), private: None };
-        if let Some(mut confinement) = confined(command.sandbox, around)? {
+        if let Some(mut confinement) = prepare_confinement(command.sandbox, around)? {
             confinement.apply(program.as_std_mut());
         }
         own_session(&mut program, Life::Program, &mark);

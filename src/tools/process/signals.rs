@@ -32,7 +32,7 @@ pub(super) fn stop_ignoring() {
     static FIRST: Once = Once::new();
     FIRST.call_once(|| {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let ignored = ignored_in(&status);
+        let ignored = ignored_signals(&status);
         for signal in RESET.map(Signal::as_raw).into_iter().filter(|number| ignored >> (number - 1) & 1 == 1)
         {
             // A signal that cannot be caught stays ignored, as before.
@@ -42,7 +42,7 @@ pub(super) fn stop_ignoring() {
 }
 
 /// The set of ignored signals in the text of /proc/PID/status, with signal 1 in the lowest bit.
-fn ignored_in(status: &str) -> u64 {
+fn ignored_signals(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn ignored_signals_are_read_from_proc() {
-        assert_eq!(ignored_in("Name:\tx\nSigIgn:\t0000000000001007\nSigCgt:\t0\n"), 0x1007);
-        assert_eq!(ignored_in("no such line"), 0);
+        assert_eq!(ignored_signals("Name:\tx\nSigIgn:\t0000000000001007\nSigCgt:\t0\n"), 0x1007);
+        assert_eq!(ignored_signals("no such line"), 0);
     }
 }

@@ -52,7 +52,7 @@ impl Output {
 }
 
 /// A running command.
-pub(super) struct Spawned {
+pub(super) struct SpawnedCommand {
     pub(super) child: Child,
     pub(super) output: Output,
     pub(super) tree: ProcessTree,
@@ -68,13 +68,13 @@ pub(super) fn spawn(
     command: &CommandLine<'_>,
     env: &ChildEnv,
     scratch: &Scratch,
-) -> io::Result<Spawned> {
+) -> io::Result<SpawnedCommand> {
     let CommandLine { program, arguments, variables, cwd, .. } = command;
-    let (mut program, mark) = marked(program, arguments, variables, cwd, env);
+    let (mut program, mark) = marked_command(program, arguments, variables, cwd, env);
     left::note(mark.number);
     let private = command.sandbox.unasked.then(|| scratch.private_folder()).transpose()?;
     if let Some(private) = &private {
-        program.env("TMPDIR", private.path()).envs(git::hardened(env.variables()));
+        program.env("TMPDIR", private.path()).envs(git::hardening_variables(env.variables()));
     }
     let private_folder = private.as_ref().map(TempDir::path);
     let mut confinement = confinement(&io, command, scratch, private_folder)?;
@@ -103,7 +103,7 @@ pub(super) fn spawn(
     let child = program.spawn()?;
     let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let leader = leader.ok_or_else(|| io::Error::other("it ended before it started"))?;
-    Ok(Spawned { child, output, tree: ProcessTree::new(leader, mark.number), confinement, private })
+    Ok(SpawnedCommand { child, output, tree: ProcessTree::new(leader, mark.number), confinement, private })
 }
 
 /// A pipe for output, and its write end.
@@ -131,11 +131,14 @@ fn confinement(
         scratch: folder.as_deref(),
         private,
     };
-    confined(command.sandbox, around)
+    prepare_confinement(command.sandbox, around)
 }
 
 /// The confinement of a process; `None` if the policy has none.
-pub(super) fn confined(policy: &SandboxPolicy, around: Surroundings<'_>) -> io::Result<Option<Confinement>> {
+pub(super) fn prepare_confinement(
+    policy: &SandboxPolicy,
+    around: Surroundings<'_>,
+) -> io::Result<Option<Confinement>> {
     if policy.is_off() {
         return Ok(None);
     }
@@ -144,7 +147,7 @@ pub(super) fn confined(policy: &SandboxPolicy, around: Surroundings<'_>) -> io::
 }
 
 /// A program to start, and the mark of its processes.
-pub(super) fn marked(
+pub(super) fn marked_command(
     program: &OsStr,
     arguments: &[impl AsRef<OsStr>],
     variables: &[(String, impl AsRef<OsStr>)],

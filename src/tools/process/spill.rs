@@ -13,7 +13,7 @@ const UNDER_WAY: usize = 4;
 
 /// The location of the full output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spilled {
+pub struct SpillLocation {
     /// The file, if there is one.
     pub path: Option<PathBuf>,
     /// The reason why the file is incomplete or missing.
@@ -84,14 +84,14 @@ impl Spill {
     }
 
     /// Waits until everything is written.
-    pub async fn finish(self) -> Spilled {
+    pub async fn finish(self) -> SpillLocation {
         match self {
-            Spill::Nothing => Spilled::default(),
-            Spill::Failed(reason) => Spilled { path: None, trouble: Some(reason) },
+            Spill::Nothing => SpillLocation::default(),
+            Spill::Failed(reason) => SpillLocation { path: None, trouble: Some(reason) },
             Spill::Writing { path, pieces, thread } => {
                 drop(pieces);
                 let trouble = thread.await.unwrap_or_else(|_| Some("the writer failed".into()));
-                Spilled { path: Some(path), trouble }
+                SpillLocation { path: Some(path), trouble }
             }
         }
     }

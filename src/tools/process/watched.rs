@@ -16,7 +16,7 @@ use crate::user_error::UserError;
 
 /// A running command, shared by the task that reads its output and those that look at it.
 #[derive(Debug)]
-pub struct Watched {
+pub struct WatchedCommand {
     pub(super) capture: Mutex<Capture>,
     pub(super) tree: OnceLock<ProcessTree>,
     /// The file with the whole output, once it exists, or the reason why it cannot be written.
@@ -49,9 +49,9 @@ pub struct OutputSince {
     pub end: u64,
 }
 
-impl Default for Watched {
+impl Default for WatchedCommand {
     fn default() -> Self {
-        Watched {
+        WatchedCommand {
             capture: Mutex::default(),
             tree: OnceLock::new(),
             file: watch::Sender::new(None),
@@ -61,7 +61,7 @@ impl Default for Watched {
     }
 }
 
-impl Watched {
+impl WatchedCommand {
     /// Has the whole output written to a file, and kept in memory as far as it fits after the end.
     pub fn keep_output(&self) {
         self.kept.send_replace(true);
@@ -93,7 +93,7 @@ impl Watched {
     }
 
     /// Waits until there is a file with the whole output, or there cannot be one.
-    pub(crate) async fn file_known(&self) {
+    pub(crate) async fn wait_for_file(&self) {
         // The sender is alive.
         let _ = self.file.subscribe().wait_for(Option::is_some).await;
     }

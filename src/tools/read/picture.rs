@@ -88,7 +88,7 @@ pub fn answer(
 
 /// Converts an image (base64 and its MIME type) for all providers: scaled down if necessary, with the right
 /// type. `None` if nothing needs to change, or if it cannot be decoded. Deterministic.
-pub fn fitted(data: &str, mime_type: &str) -> Option<(String, String)> {
+pub fn fit_image(data: &str, mime_type: &str) -> Option<(String, String)> {
     let bytes = BASE64_STANDARD.decode(data).ok()?;
     let format = format(&bytes)?;
     let size = codec::size(&bytes, format)?;
@@ -109,7 +109,7 @@ fn base64_length(bytes: usize) -> usize {
 }
 
 /// An image that was scaled down.
-struct Shrunk {
+struct ShrunkImage {
     data: Vec<u8>,
     format: ImageFormat,
     width: u32,

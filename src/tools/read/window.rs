@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::budget;
-use crate::counted::counted;
+use crate::counted::pluralize;
 use crate::encoding::{self, Encoding};
 use crate::secret_cuts::{REACH, SecretFinder, of_same_length};
 
@@ -87,7 +87,7 @@ impl WindowLine {
         if rest == 0 {
             shown
         } else {
-            format!("{shown} [… {} in this line, cut …]", counted(rest, "more byte"))
+            format!("{shown} [… {} in this line, cut …]", pluralize(rest, "more byte"))
         }
     }
 
@@ -113,7 +113,7 @@ impl WindowLine {
         }
         // The rest of the line would begin with this secret again.
         if end <= from {
-            end = secrets.parted(&text, to).map_or(to, |secret| secret.end);
+            end = secrets.secret_cut_at(&text, to).map_or(to, |secret| secret.end);
         }
         self.passed -= (from - start) as u64;
         self.dropped += (all.len() - end) as u64;
@@ -124,7 +124,7 @@ impl WindowLine {
     /// The offset of the rest of the line after the shown part, in bytes from its start; `None` if nothing
     /// follows.
     pub(crate) fn next(&self) -> Option<u64> {
-        let shown = self.shown_bytes();
+        let shown = self.shown_len();
         let all = if self.shown.is_some() { usize::MAX } else { self.bytes.len() };
         (self.dropped > 0 || shown < all).then_some(self.passed + shown as u64)
     }
@@ -139,7 +139,7 @@ impl WindowLine {
         self.bytes = text.into_bytes();
     }
 
-    fn shown_bytes(&self) -> usize {
+    fn shown_len(&self) -> usize {
         if let Some(shown) = self.shown {
             return shown;
         }
@@ -393,7 +393,7 @@ mod tests {
                     let request = WindowRequest { passed, secrets: secrets.clone(), ..request(1, 1) };
                     let window =
                         LineWindow::cut(long.as_bytes(), &request, &CancellationToken::new()).unwrap();
-                    let masked = crate::secret_cuts::tests::masked(&window.lines[0].text());
+                    let masked = crate::secret_cuts::tests::mask(&window.lines[0].text());
                     let part = ["zx81", "Kd83", "MIIE"].into_iter().find(|part| masked.contains(part));
                     assert_eq!(part, None, "from {from}, page {page}");
                     let Some(next) = window.lines[0].next() else { break };

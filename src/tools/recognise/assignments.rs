@@ -26,7 +26,7 @@ static OF_NAME: [bool; 256] = {
 };
 
 /// The result at a word that may be part of a name.
-pub(super) struct Assigned {
+pub(super) struct Assignment {
     /// The end of the examined text: words before it belong to the name.
     pub(super) seen: usize,
     /// The start and end of the value, and its kind of secret.
@@ -34,11 +34,11 @@ pub(super) struct Assigned {
 }
 
 /// The value assigned to the name that contains the word at `at`.
-pub(super) fn assigned(text: &str, at: usize) -> Assigned {
+pub(super) fn find_assignment(text: &str, at: usize) -> Assignment {
     let of_name = |byte: u8| OF_NAME[usize::from(byte)];
     let tail = Run::forward(text, at, NAME, of_name).text;
     let name_end = at + tail.len();
-    let none = Assigned { seen: name_end, value: None };
+    let none = Assignment { seen: name_end, value: None };
     if !may_assign(text, name_end) {
         return none;
     }
@@ -53,11 +53,11 @@ pub(super) fn assigned(text: &str, at: usize) -> Assigned {
     let Some((start, end, place)) = name.value() else { return none };
     let value = text.get(start..end).unwrap_or_default();
     if plausible(value, kind, place) {
-        return Assigned { seen: name_end, value: Some((start, end, kind.name())) };
+        return Assignment { seen: name_end, value: Some((start, end, kind.name())) };
     }
     // A long value without blanks is not examined again for every name that seems to occur in it.
     let is_blob = end - start > BLOB && !value.contains([' ', '"', '\'']);
-    Assigned { seen: if is_blob { end } else { name_end }, value: None }
+    Assignment { seen: if is_blob { end } else { name_end }, value: None }
 }
 
 /// True if the text after the name can assign a value to it. Most names in code stop here.
@@ -141,10 +141,10 @@ impl Name<'_> {
         }
         let close = self.after_blanks(from) == from && !spaced;
         let at = self.after_blanks(from);
-        let quoted = self.quoted(at, close && sign == "=");
+        let quoted = self.quoted_value(at, close && sign == "=");
         match sign {
             "=" | ":" | "=>" | ":=" => {
-                quoted.or_else(|| self.typed(at, sign)).or_else(|| self.bare(at, close && sign == "="))
+                quoted.or_else(|| self.typed_value(at, sign)).or_else(|| self.bare(at, close && sign == "="))
             }
             // `setenv("API_KEY", "…")`
             "," => quoted.filter(|_| opened.is_some()),
@@ -168,7 +168,7 @@ impl Name<'_> {
     }
 
     /// A value between quotes, which may be escaped and follow a letter (`b"…"`).
-    fn quoted(&self, at: usize, close: bool) -> Option<Value> {
+    fn quoted_value(&self, at: usize, close: bool) -> Option<Value> {
         let letters = Run::forward(self.text, at, 2, |byte| b"fFbBrRuU".contains(&byte)).text.len();
         let mut from = at + letters;
         let escaped = self.byte(from) == Some(b'\\');
@@ -201,11 +201,11 @@ impl Name<'_> {
     }
 
     /// `token: &str = "…"`
-    fn typed(&self, at: usize, sign: &str) -> Option<Value> {
+    fn typed_value(&self, at: usize, sign: &str) -> Option<Value> {
         let of_type = |byte: u8| byte.is_ascii_alphanumeric() || b"_&<>' |?.:".contains(&byte);
         let length = Run::forward(self.text, at, 40, of_type).text.len();
         let assigns = sign == ":" && length > 0 && self.byte(at + length) == Some(b'=');
-        assigns.then(|| self.quoted(self.after_blanks(at + length + 1), false)).flatten()
+        assigns.then(|| self.quoted_value(self.after_blanks(at + length + 1), false)).flatten()
     }
 
     fn is_variable(&self) -> bool {

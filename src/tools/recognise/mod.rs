@@ -22,7 +22,7 @@ use values::{Place, is_placeholder, plausible, random};
 
 /// A secret in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct SecretMatch {
     /// The start, in bytes.
     pub start: usize,
     /// The end, in bytes.
@@ -112,16 +112,16 @@ fn hits<'t>(
 }
 
 /// The secrets in `text`, in order and without overlaps.
-pub fn find(text: &str) -> Vec<Found> {
+pub fn find(text: &str) -> Vec<SecretMatch> {
     let Some(words) = words_for(text) else { return Vec::new() };
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<SecretMatch> = Vec::new();
     // Words before this place belong to something already examined.
     let (mut named, mut block_end, mut no_token) = (0, 0, 0);
     for (at, end, anchor) in hits(words, text) {
         if at < block_end {
             continue;
         }
-        let simple = |(start, end, kind)| Found { start, end, kind, value: None };
+        let simple = |(start, end, kind)| SecretMatch { start, end, kind, value: None };
         let secret = match anchor {
             Anchor::Shape(index) => SHAPES.get(index).and_then(|shape| {
                 let end = shape.end(text, at)?;
@@ -148,7 +148,7 @@ pub fn find(text: &str) -> Vec<Found> {
                 } else {
                     at
                 };
-                let assigned = assignments::assigned(text, at);
+                let assigned = assignments::find_assignment(text, at);
                 named = assigned.seen.max(at);
                 assigned.value.map(simple)
             }
@@ -165,20 +165,20 @@ pub fn find(text: &str) -> Vec<Found> {
         };
         found.extend(secret);
     }
-    joined(found)
+    merge_overlapping(found)
 }
 
-fn of_block(block: blocks::Block) -> Found {
-    Found { start: block.start, end: block.end, kind: "private key", value: Some(block.value) }
+fn of_block(block: blocks::Block) -> SecretMatch {
+    SecretMatch { start: block.start, end: block.end, kind: "private key", value: Some(block.value) }
 }
 
 /// Kinds that only repeat the name of a value.
 const VAGUE: [&str; 5] = ["password", "token", "secret", "api key", "key"];
 
 /// Sorts secrets and merges those that overlap into one of the more specific kind.
-pub fn joined(mut found: Vec<Found>) -> Vec<Found> {
+pub fn merge_overlapping(mut found: Vec<SecretMatch>) -> Vec<SecretMatch> {
     found.sort_by_key(|found| (found.start, std::cmp::Reverse(found.end)));
-    let mut out: Vec<Found> = Vec::with_capacity(found.len());
+    let mut out: Vec<SecretMatch> = Vec::with_capacity(found.len());
     for next in found {
         match out.last_mut().filter(|last| next.start < last.end) {
             Some(last) if next.end > last.end => {
@@ -234,7 +234,7 @@ pub fn passwords(text: &str) -> impl Iterator<Item = &str> {
 
 /// The length of the part of an unfinished text that can be shown: the text after it may turn out to be a
 /// secret once the rest has arrived.
-pub fn settled(text: &str) -> usize {
+pub fn settled_length(text: &str) -> usize {
     let Some(words) = words_for(text) else { return text.len() };
     let line = text.rfind('\n').map_or(0, |at| at + 1);
     let mut open_block = None;
@@ -254,11 +254,11 @@ pub fn settled(text: &str) -> usize {
             Anchor::Shape(_) | Anchor::WebToken => {}
         }
     }
-    first.min(open_block.unwrap_or(text.len())).min(begun_word(text))
+    first.min(open_block.unwrap_or(text.len())).min(partial_word_start(text))
 }
 
 /// The start of a searched word that is cut off at the end of the text.
-fn begun_word(text: &str) -> usize {
+fn partial_word_start(text: &str) -> usize {
     let begins = |length: &usize| {
         let Some(end) = text.len().checked_sub(*length).and_then(|at| text.get(at..)) else { return false };
         let keys = SHAPES.iter().map(|shape| shape.begin).chain(["-----BEGIN "]);

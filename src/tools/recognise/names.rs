@@ -114,7 +114,7 @@ impl Letters {
 /// The kind of value that the name suggests; `None` if it does not suggest a secret.
 pub(super) fn kind(name: &str) -> Option<Kind> {
     let letters = Letters::of(name.as_bytes());
-    said(name, &letters).filter(|_| !letters.is_innocent())
+    kind_of_ending(name, &letters).filter(|_| !letters.is_innocent())
 }
 
 /// The kind of a key preceded by this word: `Secret access key`.
@@ -125,7 +125,7 @@ pub(super) fn kind_of_key(word: &str) -> Option<Kind> {
 }
 
 /// The kind suggested by the ending of the name; `letters` are those of the name.
-fn said(name: &str, letters: &Letters) -> Option<Kind> {
+fn kind_of_ending(name: &str, letters: &Letters) -> Option<Kind> {
     let lower = letters.all();
     if lower == b"pass"
         || (lower.ends_with(b"pass")

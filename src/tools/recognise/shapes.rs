@@ -169,7 +169,7 @@ pub(super) fn web_token_end(text: &str, at: usize) -> Result<usize, usize> {
 }
 
 /// A key with a mark in its middle: the number of characters before and after it.
-pub(super) struct Marked {
+pub(super) struct MarkedKey {
     pub(super) mark: &'static str,
     kind: &'static str,
     before: RangeInclusive<usize>,
@@ -178,13 +178,13 @@ pub(super) struct Marked {
 }
 
 /// Keys that are recognised by a mark in their middle.
-pub(super) const MARKED: &[Marked] = &[
-    Marked { mark: "8Q~", kind: "azure client secret", before: 3..=4, after: 31..=34, others: b"-_.~" },
-    Marked { mark: ":AA", kind: "telegram token", before: 8..=11, after: 32..=34, others: b"-_" },
-    Marked { mark: "JQQJ99", kind: "azure key", before: 40..=60, after: 20..=40, others: b"" },
+pub(super) const MARKED: &[MarkedKey] = &[
+    MarkedKey { mark: "8Q~", kind: "azure client secret", before: 3..=4, after: 31..=34, others: b"-_.~" },
+    MarkedKey { mark: ":AA", kind: "telegram token", before: 8..=11, after: 32..=34, others: b"-_" },
+    MarkedKey { mark: "JQQJ99", kind: "azure key", before: 40..=60, after: 20..=40, others: b"" },
 ];
 
-impl Marked {
+impl MarkedKey {
     /// The start, end and kind of the key around the mark at `at`.
     pub(super) fn range(&self, text: &str, at: usize) -> Option<(usize, usize, &'static str)> {
         let from = at + self.mark.len();

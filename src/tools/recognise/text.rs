@@ -55,11 +55,11 @@ pub(super) fn line_before(text: &str, at: usize) -> Option<&str> {
 /// The length, in bytes, of the prefix that `read`, `grep` and `git diff` put before a line: a number, a
 /// path with a number, a mark.
 pub(super) fn prefix_length(line: &str) -> usize {
-    numbered(line).or_else(|| searched(line)).unwrap_or(0)
+    line_number_prefix(line).or_else(|| search_hit_prefix(line)).unwrap_or(0)
 }
 
 /// `     1  text`, as `read` numbers lines, or with a tab, as `cat -n` does.
-fn numbered(line: &str) -> Option<usize> {
+fn line_number_prefix(line: &str) -> Option<usize> {
     let digits = line.trim_start_matches(' ');
     let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
     let many = digits.len() - rest.len();
@@ -68,7 +68,7 @@ fn numbered(line: &str) -> Option<usize> {
 }
 
 /// `path:12:text`, or `path-12-text` for a line of context.
-fn searched(line: &str) -> Option<usize> {
+fn search_hit_prefix(line: &str) -> Option<usize> {
     let number = |mark: char| {
         line.match_indices(mark).take(8).find_map(|(at, _)| {
             let rest = line.get(at + 1..)?;

@@ -13,7 +13,7 @@ use super::repository_watch::RepositoryWatch;
 #[cfg(target_os = "linux")]
 use super::support::Support;
 #[cfg(target_os = "linux")]
-use super::system_calls::Allowed;
+use super::system_calls::AllowedCalls;
 use super::{SandboxPolicy, protected};
 
 /// The command's context.
@@ -77,7 +77,7 @@ struct InChild {
 #[cfg(target_os = "linux")]
 impl Confinement {
     /// Prepares `policy` for a command. Leaves out anything this kernel cannot enforce, see
-    /// [`super::support::Support::enforced`].
+    /// [`super::support::Support::enforcement`].
     ///
     /// # Errors
     /// If something that this kernel can enforce cannot be prepared.
@@ -85,12 +85,12 @@ impl Confinement {
         use super::mounts::{MountPlan, Namespaces};
 
         if policy.unasked {
-            return Confinement::prepare_unasked(policy, around);
+            return Confinement::prepare_unasked_command(policy, around);
         }
         let support = Support::here();
         let roots = if support.landlock > 0 { policy.roots() } else { Vec::new() };
         protected::prepare(policy, &roots);
-        let mut guarded = protected::protected(policy, &roots);
+        let mut guarded = protected::protected_paths(policy, &roots);
         guarded.retain(|path| protected::within(path, &roots));
         let mut guard = if guarded.is_empty() { Guard::NotNeeded } else { Guard::Entries };
         let mut mounts = None;
@@ -109,7 +109,7 @@ impl Confinement {
             _ => super::file_rules::ruleset(policy, &roots, &guarded, mounts.is_some(), around.terminal)?,
         };
         let filters = if support.filters {
-            super::system_calls::filters(Allowed {
+            super::system_calls::filters(AllowedCalls {
                 network: policy.network,
                 pairs: true,
                 shared_names: mounts.is_some(),
@@ -126,8 +126,8 @@ impl Confinement {
 
     /// Prepares the policy of a command that runs without approval. All of it is enforced, or the command
     /// does not run.
-    fn prepare_unasked(policy: &SandboxPolicy, around: Surroundings<'_>) -> io::Result<Self> {
-        if !Support::here().confines_unasked() {
+    fn prepare_unasked_command(policy: &SandboxPolicy, around: Surroundings<'_>) -> io::Result<Self> {
+        if !Support::here().confines_unasked_commands() {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let private = around.private.ok_or(io::ErrorKind::NotFound)?;
@@ -211,7 +211,7 @@ fn before_exec(command: &mut Command, prepare: impl FnMut() -> io::Result<()> + 
 #[cfg(not(target_os = "linux"))]
 impl Confinement {
     /// Prepares `policy` for a command. Leaves out anything this system cannot enforce, see
-    /// [`super::support::Support::enforced`].
+    /// [`super::support::Support::enforcement`].
     ///
     /// # Errors
     /// None on this system.

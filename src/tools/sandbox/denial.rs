@@ -11,7 +11,7 @@ use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 
 use super::confinement::Guard;
-use super::support::Enforced;
+use super::support::Enforcement;
 use super::{SandboxLevel, SandboxPolicy, protected};
 use crate::paths;
 
@@ -191,7 +191,7 @@ pub struct FailedCommand<'a> {
 /// The rule that probably denied an operation of a failed command.
 pub fn recognise(
     policy: &SandboxPolicy,
-    enforced: Enforced,
+    enforced: Enforcement,
     command: FailedCommand<'_>,
 ) -> Option<SandboxDenial> {
     let found = recognise_rule(policy, enforced, command);
@@ -200,7 +200,7 @@ pub fn recognise(
 
 fn recognise_rule(
     policy: &SandboxPolicy,
-    enforced: Enforced,
+    enforced: Enforcement,
     command: FailedCommand<'_>,
 ) -> Option<SandboxDenial> {
     /// SIGSYS: a program of another system call table.
@@ -256,7 +256,7 @@ const SERVICES: [&str; 7] = ["docker", ".sock", "unix", "agent", "bus", "display
 
 fn in_line(
     policy: &SandboxPolicy,
-    enforced: Enforced,
+    enforced: Enforcement,
     command: FailedCommand<'_>,
     line: &str,
 ) -> Option<SandboxDenial> {
@@ -271,7 +271,7 @@ fn in_line(
             true => before,
             false => last_word().filter(|_| policy.leaves_out_workspace()),
         };
-        let denied = |path| denied(policy, command, path, named == Some(path));
+        let denied = |path| denial_of_path(policy, command, path, named == Some(path));
         let denial = candidates(line).into_iter().find_map(denied);
         if denial.is_some() {
             return denial;
@@ -318,7 +318,7 @@ fn is_program(path: &str) -> bool {
 
 /// True if the sandbox keeps `given` from being read, or from being changed although tau could change it.
 /// `is_named` says that the message names it as the denied path.
-fn denied(
+fn denial_of_path(
     policy: &SandboxPolicy,
     command: FailedCommand<'_>,
     given: &str,
@@ -353,7 +353,7 @@ fn denied(
         Ok(()) if command.guard == Guard::Entries => {
             let real = parent.canonicalize().ok()?;
             let leads = |path: &PathBuf| path.starts_with(&real);
-            let guarded = protected::protected(policy, &policy.roots());
+            let guarded = protected::protected_paths(policy, &policy.roots());
             guarded.iter().any(leads).then(|| SandboxDenial::at(SandboxRule::NewEntries, &path))
         }
         Ok(()) => None,

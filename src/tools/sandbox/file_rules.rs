@@ -91,7 +91,7 @@ pub(super) fn ruleset(
 /// The rules for a command without approval: it can change the contents of `private`, and read everything
 /// except `hidden`. Both are without links. Names can be listed everywhere. Fails if the kernel rejects a
 /// rule.
-pub(super) fn unasked(private: &Path, hidden: &[PathBuf]) -> io::Result<RulesetCreated> {
+pub(super) fn unasked_ruleset(private: &Path, hidden: &[PathBuf]) -> io::Result<RulesetCreated> {
     let rights = AccessFs::from_write(NEWEST) | AccessFs::ReadFile;
     let mut ruleset = Ruleset::default().handle_access(rights).map_err(io::Error::other)?;
     if super::support::Support::here().scopes() {

@@ -71,7 +71,7 @@ fn is_temporary(name: &str) -> bool {
 
 /// The entries of the repository `dir`, or of the folder of one of its working trees, that are not listed here. Its
 /// settings and hooks are among them.
-pub(super) fn unknown(repository: &Path, dir: &Path) -> Vec<PathBuf> {
+pub(super) fn unknown_entries(repository: &Path, dir: &Path) -> Vec<PathBuf> {
     let is_additional = repository != dir;
     let has_other_files = !is_additional && !dir.ends_with(".git");
     let is_known = |folder: &str, name: &str, is_listed: fn(&str) -> bool| {

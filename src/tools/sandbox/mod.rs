@@ -1,7 +1,7 @@
 //! The sandbox: what commands may do to this machine.
 //!
 //! [`SandboxPolicy`] is the requested policy, as plain data. [`support`] finds out what this kernel can
-//! enforce, and [`support::Enforced`] is the part of a policy in force: nothing is claimed that is not
+//! enforce, and [`support::Enforcement`] is the part of a policy in force: nothing is claimed that is not
 //! enforced. [`confinement`] applies it to one command, between fork and exec: `mounts` (paths that stay
 //! read-only in a writable folder), `file_rules` (Landlock: which files can be changed), `system_calls`
 //! (seccomp: sockets and ways out). [`denial`] detects blocked operations in the output of a command;
@@ -130,7 +130,7 @@ impl SandboxPolicy {
     /// The policy for a command that runs without approval, which cannot read tau's own directories or these
     /// `secrets` either.
     #[must_use]
-    pub fn for_unasked(&self, secrets: Vec<PathBuf>) -> Self {
+    pub fn for_unasked_command(&self, secrets: Vec<PathBuf>) -> Self {
         SandboxPolicy {
             level: SandboxLevel::ReadOnly,
             network: false,
@@ -181,7 +181,7 @@ impl SandboxPolicy {
         let named = self.writable.iter().map(|path| self.workspace.join(path));
         let workspace = Some(self.workspace.clone()).filter(|_| !self.holds_home());
         let all = workspace.into_iter().chain(self.temporary.iter().cloned()).chain(named);
-        let mut roots: Vec<PathBuf> = all.filter_map(|path| unmoved(&path)).collect();
+        let mut roots: Vec<PathBuf> = all.filter_map(|path| stable_real_path(&path)).collect();
         roots.sort();
         roots.dedup();
         roots
@@ -223,7 +223,7 @@ impl SandboxPolicy {
         let within = |folders: &[PathBuf]| {
             folders.iter().filter(|folder| real.starts_with(folder)).map(|folder| folder.iter().count()).max()
         };
-        let guarded = protected::protected(self, &roots);
+        let guarded = protected::protected_paths(self, &roots);
         match (within(&roots), within(&guarded)) {
             (Some(root), Some(guard)) if root <= guard => Err(SandboxDenial::protected(real)),
             (None, Some(_)) => Err(SandboxDenial::protected(real)),
@@ -241,7 +241,7 @@ impl SandboxPolicy {
 /// The real location of a writable path, if it has not moved since this process first asked. A command that
 /// can rename a directory above it could put a link there, and the next command could write to the link's
 /// target.
-fn unmoved(path: &Path) -> Option<PathBuf> {
+fn stable_real_path(path: &Path) -> Option<PathBuf> {
     static FIRST: Mutex<BTreeMap<PathBuf, PathBuf>> = Mutex::new(BTreeMap::new());
 
     let mut first = FIRST.lock();

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::git_names::unknown;
+use super::git_names::unknown_entries;
 use crate::git_place::target_of;
 use crate::process::{ChildEnv, git};
 use crate::regular_files::read_capped;
@@ -58,7 +58,7 @@ pub(super) type IndexVersion = Vec<(PathBuf, Version)>;
 
 /// The submodules in a version of an index.
 #[derive(Debug)]
-struct Known {
+struct CachedLinks {
     version: IndexVersion,
     links: GitLinks,
 }
@@ -82,7 +82,7 @@ pub(super) fn index_version(dir: &Path) -> IndexVersion {
 /// The submodules in the index in a folder of a repository: its own, or that of a working tree. `None` if they are
 /// unknown.
 pub(super) fn git_links(repository: &Path, dir: &Path) -> Option<GitLinks> {
-    static KNOWN: Mutex<Option<HashMap<PathBuf, Known>>> = Mutex::new(None);
+    static KNOWN: Mutex<Option<HashMap<PathBuf, CachedLinks>>> = Mutex::new(None);
 
     let path = dir.join("index");
     if path.symlink_metadata().is_err() {
@@ -97,7 +97,7 @@ pub(super) fn git_links(repository: &Path, dir: &Path) -> Option<GitLinks> {
     // Git knows best what it makes of an index that it would not have written like this.
     let links = read_links(&path).or_else(|| ask_git(repository, dir))?;
     let links: GitLinks = links.iter().all(|link| is_ordinary(link)).then_some(links)?.into();
-    all.insert(path, Known { version, links: Arc::clone(&links) });
+    all.insert(path, CachedLinks { version, links: Arc::clone(&links) });
     Some(links)
 }
 
@@ -120,7 +120,7 @@ fn read_links(path: &Path) -> Option<BTreeSet<PathBuf>> {
 fn ask_git(repository: &Path, dir: &Path) -> Option<BTreeSet<PathBuf>> {
     let mut command = Command::new("git");
     ChildEnv::of_helpers().apply(&mut command);
-    command.envs(git::hardened(&[])).env("GIT_DIR", dir).env("GIT_COMMON_DIR", repository);
+    command.envs(git::hardening_variables(&[])).env("GIT_DIR", dir).env("GIT_COMMON_DIR", repository);
     command.args(["ls-files", "--stage", "-z"]).current_dir(repository).stdin(Stdio::null());
     let output = git::output_within(&mut command, LONGEST).ok().filter(|output| output.status.success())?;
     let links = output.stdout.split(|byte| *byte == 0).filter(|line| line.starts_with(b"160000 "));
@@ -170,7 +170,7 @@ fn is_plain_folder(git: &Path) -> bool {
         }
     };
     let is_plain = |path: &PathBuf| OF_PLAIN.iter().any(|name| *path == git.join(name));
-    no_hooks && plain_config && unknown(git, git).iter().all(is_plain)
+    no_hooks && plain_config && unknown_entries(git, git).iter().all(is_plain)
 }
 
 /// True if a configuration file has only plain settings.

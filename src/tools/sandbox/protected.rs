@@ -23,7 +23,7 @@ const MAX_LINK: u64 = 64 * 1024;
 
 /// The paths that cannot be changed within these writable `roots`. Every path exists and its directory is
 /// without links; the last name may be one.
-pub(super) fn protected(policy: &SandboxPolicy, roots: &[PathBuf]) -> Vec<PathBuf> {
+pub(super) fn protected_paths(policy: &SandboxPolicy, roots: &[PathBuf]) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = roots.iter().flat_map(|root| of_repository(root)).collect();
     let own = policy.own.iter().map(|path| super::paths::identity(path));
     paths.extend(own.filter(|path| path.symlink_metadata().is_ok() || within(path, roots)));

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use rustix::fs::Access;
 
-use super::git_names::{BLOCKED, unknown};
+use super::git_names::{BLOCKED, unknown_entries};
 use super::nested_git::{self, GitLinks, IndexVersion};
 use super::protected;
 use super::unfinished::{Check, FILES};
@@ -143,7 +143,7 @@ impl RepositoryWatch {
 
 impl Repository {
     fn new(dir: PathBuf, root: PathBuf) -> Self {
-        let files = unfinished(&dir).filter_map(|(path, _)| Some((read(&path)?, path)));
+        let files = unfinished_files(&dir).filter_map(|(path, _)| Some((read(&path)?, path)));
         Repository {
             there: not_of_git(&dir)
                 .chain(links(&dir))
@@ -167,7 +167,7 @@ impl Repository {
         undone.extend(new.filter_map(|path| block(&path).or_else(|| remove(&path).then(|| path.into()))));
         let lists = to_do_lists(&self.dir).filter(|list| self.without_new_commands(list));
         undone.extend(lists.map(Undone::from));
-        undone.extend(self.settle_unfinished().into_iter().map(Undone::from));
+        undone.extend(self.settle_unfinished_files().into_iter().map(Undone::from));
         undone.extend(protected::trees(&self.dir).flat_map(|tree| self.settle_links(&tree)));
         undone.extend(strangers(&self.dir).filter(is_removed).map(Undone::from));
         undone.dedup();
@@ -175,7 +175,7 @@ impl Repository {
     }
 
     /// Puts back the files of unfinished operations with which git would run something or write elsewhere.
-    fn settle_unfinished(&self) -> Vec<PathBuf> {
+    fn settle_unfinished_files(&self) -> Vec<PathBuf> {
         let put_back = |(path, is_harmless): (PathBuf, Check)| {
             let (now, before) = (read(&path), self.unfinished.get(&path));
             let is_fine = now.is_some_and(|now| before == Some(&now) || is_harmless(&now));
@@ -185,7 +185,7 @@ impl Repository {
             let is_back = before.is_some_and(|before| replace(&path, before).is_ok());
             (is_back || remove(&path)).then_some(path)
         };
-        unfinished(&self.dir).filter_map(put_back).collect()
+        unfinished_files(&self.dir).filter_map(put_back).collect()
     }
 
     /// Restores what makes git take this for a repository: otherwise it takes the folder around it for one, with
@@ -279,7 +279,7 @@ impl Repository {
         remove(&dir.join("index.lock"));
         let mut command = Command::new("git");
         ChildEnv::of_helpers().apply(&mut command);
-        command.envs(git::hardened(&[])).env("GIT_INDEX_FILE", &index);
+        command.envs(git::hardening_variables(&[])).env("GIT_INDEX_FILE", &index);
         command.arg("--git-dir").arg(&self.dir).arg("--work-tree").arg(top);
         command.args(["update-index", "-z", "--force-remove", "--stdin"]).current_dir(top).stdin(names);
         git::output_within(&mut command, nested_git::LONGEST).ok();
@@ -345,7 +345,7 @@ fn links(dir: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// The files that must not appear in a repository and its working trees.
 fn not_of_git(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    protected::trees(dir).flat_map(|tree| unknown(dir, &tree))
+    protected::trees(dir).flat_map(|tree| unknown_entries(dir, &tree))
 }
 
 /// The files that make working trees of a repository those of another one.
@@ -359,7 +359,7 @@ fn strangers(dir: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The possible files of unfinished operations.
-fn unfinished(dir: &Path) -> impl Iterator<Item = (PathBuf, Check)> {
+fn unfinished_files(dir: &Path) -> impl Iterator<Item = (PathBuf, Check)> {
     protected::trees(dir).flat_map(|tree| FILES.map(|(name, check)| (tree.join(name), check)))
 }
 

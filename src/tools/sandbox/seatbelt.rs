@@ -19,19 +19,19 @@ pub fn profile(policy: &SandboxPolicy, terminal: Option<&Path>) -> String {
             "(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\"))\n",
         );
         if let Some(terminal) = terminal {
-            let _ = writeln!(text, "(allow file-write* (literal {}))", quoted(terminal));
+            let _ = writeln!(text, "(allow file-write* (literal {}))", quote(terminal));
         }
         let roots = policy.roots();
         for root in &roots {
-            let _ = writeln!(text, "(allow file-write* (subpath {}))", quoted(root));
+            let _ = writeln!(text, "(allow file-write* (subpath {}))", quote(root));
         }
-        for path in protected::protected(policy, &roots) {
-            let _ = writeln!(text, "(deny file-write* (subpath {}))", quoted(&path));
+        for path in protected::protected_paths(policy, &roots) {
+            let _ = writeln!(text, "(deny file-write* (subpath {}))", quote(&path));
         }
         for root in &roots {
             for name in ["hooks", "config"] {
                 let path = root.join(".git").join(name);
-                let _ = writeln!(text, "(deny file-write* (subpath {}))", quoted(&path));
+                let _ = writeln!(text, "(deny file-write* (subpath {}))", quote(&path));
             }
         }
         text.push_str(
@@ -46,7 +46,7 @@ pub fn profile(policy: &SandboxPolicy, terminal: Option<&Path>) -> String {
 }
 
 /// A path as a string literal of the profile language.
-fn quoted(path: &Path) -> String {
+fn quote(path: &Path) -> String {
     let text = path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{text}\"")
 }

@@ -64,15 +64,15 @@ impl Support {
     }
 
     /// True if a command without approval can be kept from changing anything.
-    pub fn confines_unasked(self) -> bool {
+    pub fn confines_unasked_commands(self) -> bool {
         self.filters && self.landlock >= WHOLE
     }
 
     /// The enforced part of `policy`.
-    pub fn enforced(self, policy: &SandboxPolicy) -> Enforced {
+    pub fn enforcement(self, policy: &SandboxPolicy) -> Enforcement {
         let files = self.seatbelt || self.landlock > 0;
         let level = if files { policy.level } else { SandboxLevel::Off };
-        Enforced {
+        Enforcement {
             level,
             whole: self.seatbelt || self.landlock >= WHOLE,
             no_network: !policy.network && (self.seatbelt || self.filters),
@@ -82,19 +82,19 @@ impl Support {
 
     /// True if any part of the policy is enforced here.
     pub fn enforces_some(self, policy: &SandboxPolicy) -> bool {
-        let enforced = self.enforced(policy);
+        let enforced = self.enforcement(policy);
         enforced.level != SandboxLevel::Off || enforced.no_network
     }
 
     /// True if the policy restricts something and none of it is enforced here.
     pub fn is_missing(self, policy: &SandboxPolicy) -> bool {
-        let enforced = self.enforced(policy);
+        let enforced = self.enforcement(policy);
         policy.level != enforced.level || policy.network == enforced.no_network
     }
 
     /// Explains why a policy is not fully enforced and which part is, in a sentence for the user.
     pub fn shortfall(self, policy: &SandboxPolicy) -> Option<String> {
-        let enforced = self.enforced(policy);
+        let enforced = self.enforcement(policy);
         let mut lacks = Vec::new();
         if policy.level != enforced.level {
             lacks.push(format!(
@@ -119,7 +119,7 @@ pub const NO_SANDBOX: &str = "no sandbox";
 
 /// The part of a policy in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Enforced {
+pub struct Enforcement {
     /// How much is protected from changes.
     pub level: SandboxLevel,
     /// True if files outside cannot be truncated either.
@@ -130,7 +130,7 @@ pub struct Enforced {
     pub scopes: bool,
 }
 
-impl fmt::Display for Enforced {
+impl fmt::Display for Enforcement {
     /// A few words for the footer: `workspace-write`, `read-only, no network`, `no sandbox`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let level = match self.level {
@@ -165,7 +165,7 @@ mod tests {
         ];
         for (landlock, level, network, words, lacks) in cases {
             let policy = policy(level, network);
-            assert_eq!(kernel(landlock).enforced(&policy).to_string(), words);
+            assert_eq!(kernel(landlock).enforcement(&policy).to_string(), words);
             let shortfall = kernel(landlock).shortfall(&policy);
             assert_eq!(shortfall.is_some(), lacks, "{shortfall:?}");
             assert_eq!(kernel(landlock).is_missing(&policy), landlock == 0, "{words}");
@@ -173,7 +173,7 @@ mod tests {
         }
         let nothing = Support::default();
         let policy = policy(SandboxLevel::ReadOnly, false);
-        assert_eq!(nothing.enforced(&policy).to_string(), "no sandbox");
+        assert_eq!(nothing.enforcement(&policy).to_string(), "no sandbox");
         assert!(nothing.shortfall(&policy).unwrap().contains("cannot keep commands off the network"));
         assert!(nothing.is_missing(&SandboxPolicy { level: SandboxLevel::Off, ..policy }));
         assert!(!nothing.is_missing(&SandboxPolicy::off()));

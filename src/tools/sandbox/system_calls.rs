@@ -153,7 +153,7 @@ const SIGNALS: &[i64] = &[
 
 /// The permissions that differ between commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Allowed {
+pub(super) struct AllowedCalls {
     /// Internet sockets.
     pub(super) network: bool,
     /// Connected pairs of sockets.
@@ -189,12 +189,12 @@ fn target() -> Option<TargetArch> {
 }
 
 /// The filters to apply, in this order. Fails if there is no filter for this kind of processor.
-pub(super) fn filters(allowed: Allowed) -> io::Result<Vec<BpfProgram>> {
+pub(super) fn filters(allowed: AllowedCalls) -> io::Result<Vec<BpfProgram>> {
     filters_for(target().ok_or(io::ErrorKind::Unsupported)?, allowed)
 }
 
 /// The filters for a kind of processor; the numbers of system calls are those of this one.
-fn filters_for(target: TargetArch, allowed: Allowed) -> io::Result<Vec<BpfProgram>> {
+fn filters_for(target: TargetArch, allowed: AllowedCalls) -> io::Result<Vec<BpfProgram>> {
     let mut missing =
         program(MISSING.iter().map(|call| (*call, Vec::new())).collect(), libc::ENOSYS, target)?;
     missing.splice(0..0, NO_UNKNOWN);
@@ -228,7 +228,7 @@ fn program(
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Everything that is denied.
-fn rules(allowed: Allowed) -> Result<Rules, seccompiler::BackendError> {
+fn rules(allowed: AllowedCalls) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     sockets(&mut rules, allowed)?;
     for flag in NAMESPACES {
@@ -256,7 +256,7 @@ fn rules(allowed: Allowed) -> Result<Rules, seccompiler::BackendError> {
 /// Sockets: internet sockets if allowed, otherwise only connected pairs, if those are. Local services that
 /// listen on Unix sockets would act for the command outside the sandbox. A connectionless pair could send to
 /// them, too: a datagram names its receiver.
-fn sockets(rules: &mut Rules, allowed: Allowed) -> Result<(), seccompiler::BackendError> {
+fn sockets(rules: &mut Rules, allowed: AllowedCalls) -> Result<(), seccompiler::BackendError> {
     if allowed.network {
         let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
         let none = families.iter().map(|family| when(0, Ne, u64::from(family.unsigned_abs())));

@@ -50,11 +50,11 @@ fn answer(programs: &[BpfProgram], machine: u32, call: i64, args: [u64; 6]) -> u
 }
 
 /// The sandbox of all commands, with an IPC namespace.
-const COMMAND: Allowed =
-    Allowed { network: true, pairs: true, shared_names: true, signals: true, metadata: true };
+const COMMAND: AllowedCalls =
+    AllowedCalls { network: true, pairs: true, shared_names: true, signals: true, metadata: true };
 /// The sandbox of a command without approval, where Landlock does not confine signals.
-const UNASKED: Allowed =
-    Allowed { network: false, pairs: false, shared_names: false, signals: false, metadata: false };
+const UNASKED: AllowedCalls =
+    AllowedCalls { network: false, pairs: false, shared_names: false, signals: false, metadata: false };
 
 #[test]
 fn each_kind_of_processor_gets_filters_for_its_own_calls_only() {
@@ -138,7 +138,7 @@ fn arguments_are_looked_at() {
     ];
     for (target, machine) in MACHINES {
         for network in [true, false] {
-            let programs = filters_for(target, Allowed { network, ..COMMAND }).unwrap();
+            let programs = filters_for(target, AllowedCalls { network, ..COMMAND }).unwrap();
             for (call, args, expected) in cases {
                 assert_eq!(answer(&programs, machine, call, args), expected, "{call} {args:?}");
             }

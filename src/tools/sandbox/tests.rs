@@ -127,7 +127,7 @@ fn a_workspace_that_leads_to_the_home_directory_cannot_be_changed() {
     let policy = policy("users/me", "users/me");
     assert!(!policy.with_writable(Path::new(".")).leaves_out_workspace(), "the user has named it");
     assert!(!SandboxPolicy { level: SandboxLevel::Off, ..policy.clone() }.leaves_out_workspace());
-    let enforced = Support { landlock: 7, filters: true, seatbelt: false }.enforced(&policy);
+    let enforced = Support { landlock: 7, filters: true, seatbelt: false }.enforcement(&policy);
     for output in [
         "bash: line 1: .bashrc: Permission denied",
         "sh: 1: cannot create .bashrc: Permission denied",
@@ -150,7 +150,7 @@ fn denials_are_recognised_in_what_programs_write() {
     std::fs::write(other.join("a b"), "").unwrap();
     repository(&workspace);
     let policy = policy(&workspace);
-    let enforced = Support { landlock: 7, filters: true, seatbelt: false }.enforced(&policy);
+    let enforced = Support { landlock: 7, filters: true, seatbelt: false }.enforcement(&policy);
     let rule = |output: &str, guard| {
         let output = output.replace("OTHER", &other.display().to_string());
         let command = FailedCommand { cwd: &workspace, output: &output, signal: None, guard };
@@ -192,7 +192,7 @@ fn denials_are_recognised_in_what_programs_write() {
     assert_eq!(recognise(&policy, enforced, command).unwrap().rule, SandboxRule::SystemCalls);
     let off = SandboxPolicy::off();
     let command = FailedCommand { signal: None, output: "kill: (1) - Operation not permitted", ..command };
-    assert!(recognise(&off, Support::default().enforced(&off), command).is_none());
+    assert!(recognise(&off, Support::default().enforcement(&off), command).is_none());
 }
 
 #[test]

@@ -15,7 +15,7 @@ use seccompiler::BpfProgram;
 use super::SandboxPolicy;
 use super::file_rules;
 use super::support::Support;
-use super::system_calls::{self, Allowed};
+use super::system_calls::{self, AllowedCalls};
 
 /// The rules for a command that may change only the contents of `private`. Never blocks. Fails if the kernel
 /// rejects a rule.
@@ -23,7 +23,7 @@ pub(super) fn ruleset(policy: &SandboxPolicy, private: &Path) -> io::Result<Rule
     let mut hidden: Vec<PathBuf> = policy.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
     hidden.sort();
     hidden.dedup();
-    file_rules::unasked(&private.canonicalize()?, &hidden)
+    file_rules::unasked_ruleset(&private.canonicalize()?, &hidden)
 }
 
 /// The system call filters, built once. Fails if there is no filter for this kind of processor.
@@ -34,7 +34,8 @@ pub(super) fn filters() -> io::Result<Vec<BpfProgram>> {
         return Ok(filters.clone());
     }
     let signals = Support::here().scopes();
-    let allowed = Allowed { network: false, pairs: false, shared_names: false, signals, metadata: false };
+    let allowed =
+        AllowedCalls { network: false, pairs: false, shared_names: false, signals, metadata: false };
     let filters = system_calls::filters(allowed)?;
     Ok(FILTERS.get_or_init(|| filters).clone())
 }

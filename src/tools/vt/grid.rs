@@ -77,7 +77,7 @@ impl Grid {
     }
 
     /// The number of rows down to the last one that is not blank.
-    pub fn used(&self) -> usize {
+    pub fn used_rows(&self) -> usize {
         self.rows.iter().rposition(|row| !row.is_blank()).map_or(0, |last| last + 1)
     }
 
@@ -118,23 +118,23 @@ impl Grid {
         }
         self.columns = columns;
         self.margins = (0, rows - 1);
-        self.saved = self.clamped(self.saved);
-        self.cursor = self.clamped(Cursor { at_end: false, ..self.cursor });
+        self.saved = self.clamp_cursor(self.saved);
+        self.cursor = self.clamp_cursor(Cursor { at_end: false, ..self.cursor });
     }
 
-    fn clamped(&self, cursor: Cursor) -> Cursor {
+    fn clamp_cursor(&self, cursor: Cursor) -> Cursor {
         let (column, row) = (cursor.column.min(self.columns - 1), cursor.row.min(self.rows.len() - 1));
         Cursor { column, row, ..cursor }
     }
 
     /// Moves the cursor back to its saved position.
     pub(crate) fn restore(&mut self) {
-        self.cursor = self.clamped(self.saved);
+        self.cursor = self.clamp_cursor(self.saved);
     }
 
     /// Moves the cursor to a column and a row, from 0, clamped.
     pub(crate) fn move_to(&mut self, column: usize, row: usize) {
-        self.cursor = self.clamped(Cursor { column, row, at_end: false, ..self.cursor });
+        self.cursor = self.clamp_cursor(Cursor { column, row, at_end: false, ..self.cursor });
     }
 
     /// Moves the cursor by columns and rows. It stays within its margins.
@@ -175,7 +175,7 @@ impl Grid {
         let Some(row) = self.rows.get_mut(self.cursor.row) else { return };
         row.put(column, ScreenCell { character, marks: None, style });
         for covered in (column + 1..column + width).take_while(|covered| *covered < columns) {
-            row.put_covered(covered, style);
+            row.put_covered_cell(covered, style);
         }
         let next = column + width;
         (self.cursor.column, self.cursor.at_end) = (next.min(columns - 1), next >= columns);
@@ -225,7 +225,7 @@ impl Grid {
             self.rows.get_mut(self.cursor.row).filter(|row| row.cells.len() <= from && to > from)
         {
             row.put(from, ScreenCell { character: '\t', marks: None, style });
-            (from + 1..to).for_each(|covered| row.put_covered(covered, style));
+            (from + 1..to).for_each(|covered| row.put_covered_cell(covered, style));
         }
         self.move_to(to, self.cursor.row);
     }

@@ -64,13 +64,13 @@ impl TerminalScreen {
         match (intermediates, last) {
             ("(", _) => *first = last == '0',
             (")", _) => *second = last == '0',
-            ("", '7') => self.grid().saved = self.shown().cursor,
+            ("", '7') => self.grid().saved = self.active_grid().cursor,
             ("", '8') => self.grid().restore(),
             ("", 'D') => self.grid().feed(),
             ("", 'M') => self.grid().feed_back(),
             ("", 'E') => {
                 self.grid().feed();
-                let row = self.shown().cursor.row;
+                let row = self.active_grid().cursor.row;
                 self.grid().move_to(0, row);
             }
             ("", 'c') => self.reset(),
@@ -95,8 +95,8 @@ impl TerminalScreen {
         let count = first.unwrap_or(1).clamp(1, usize::from(MAX_CELLS));
         let steps = isize::try_from(count).unwrap_or(1);
         let index = |number: Option<usize>| number.unwrap_or(1).max(1) - 1;
-        let top = if self.origin { self.shown().top() } else { 0 };
-        let (column, row) = (self.shown().cursor.column, self.shown().cursor.row);
+        let top = if self.origin { self.active_grid().top() } else { 0 };
+        let (column, row) = (self.active_grid().cursor.column, self.active_grid().cursor.row);
         let grid = self.grid();
         match last {
             'A' => grid.move_by(0, -steps),
@@ -122,7 +122,7 @@ impl TerminalScreen {
                 // A bottom of 0, or none, means the last row.
                 let bottom = second.filter(|row| *row > 0).unwrap_or(usize::MAX) - 1;
                 if grid.set_margins(index(first), bottom) {
-                    let top = if self.origin { self.shown().top() } else { 0 };
+                    let top = if self.origin { self.active_grid().top() } else { 0 };
                     self.grid().move_to(0, top);
                 }
             }
@@ -162,13 +162,13 @@ impl TerminalScreen {
                 "1" => self.modes.application_cursor = on,
                 "6" => {
                     self.origin = on;
-                    let top = if on { self.shown().top() } else { 0 };
+                    let top = if on { self.active_grid().top() } else { 0 };
                     self.grid().move_to(0, top);
                 }
                 "7" => self.wraps = on,
                 "25" => self.hidden = !on,
                 "47" | "1047" | "1049" => self.switch(on),
-                "1048" if on => self.grid().saved = self.shown().cursor,
+                "1048" if on => self.grid().saved = self.active_grid().cursor,
                 "1048" => self.grid().restore(),
                 "1000" | "1002" | "1003" => self.modes.mouse = on,
                 "1006" => self.modes.mouse_sgr = on,
@@ -202,7 +202,7 @@ impl TerminalScreen {
     fn reset(&mut self) {
         self.alternate = None;
         let (columns, rows) = self.main.size();
-        let used = self.main.used();
+        let used = self.main.used_rows();
         self.main.set_margins(0, rows);
         self.main.cursor = Cursor::default();
         self.main.scroll_up(used);

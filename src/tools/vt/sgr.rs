@@ -42,13 +42,13 @@ impl SgrStyle {
         while let Some(code) = codes.next() {
             // Colons separate the parts of one parameter: `4:3`, `38:2::1:2:3` (ITU T.416).
             match code.split_once(':') {
-                Some(("38", colour)) => parted_colour(colour, &mut self.foreground),
-                Some(("48", colour)) => parted_colour(colour, &mut self.background),
+                Some(("38", colour)) => set_colour_from_parts(colour, &mut self.foreground),
+                Some(("48", colour)) => set_colour_from_parts(colour, &mut self.background),
                 Some(("4", shape)) => self.underline = shape != "0",
                 Some(_) => {}
                 None => match number(code) {
-                    38 => set(&mut self.foreground, extended(&mut codes.by_ref().map(number))),
-                    48 => set(&mut self.background, extended(&mut codes.by_ref().map(number))),
+                    38 => set(&mut self.foreground, extended_colour(&mut codes.by_ref().map(number))),
+                    48 => set(&mut self.background, extended_colour(&mut codes.by_ref().map(number))),
                     code => self.switch(code),
                 },
             }
@@ -69,8 +69,8 @@ impl SgrStyle {
             24 => self.underline = false,
             27 => self.reverse = false,
             29 => self.strike = false,
-            30..=37 | 90..=97 => self.foreground = named(code, 30),
-            40..=47 | 100..=107 => self.background = named(code, 40),
+            30..=37 | 90..=97 => self.foreground = named_colour(code, 30),
+            40..=47 | 100..=107 => self.background = named_colour(code, 40),
             39 => self.foreground = SgrColor::Default,
             49 => self.background = SgrColor::Default,
             _ => {}
@@ -85,21 +85,21 @@ fn set(colour: &mut SgrColor, value: Option<SgrColor>) {
 }
 
 /// The colour in `5:n`, `2:r:g:b` or `2:space:r:g:b`.
-fn parted_colour(parts: &str, colour: &mut SgrColor) {
+fn set_colour_from_parts(parts: &str, colour: &mut SgrColor) {
     let mut codes: Vec<u16> = parts.split(':').map(|code| code.parse().unwrap_or(0)).collect();
     if codes.first() == Some(&2) && codes.len() > 4 {
         codes.remove(1);
     }
-    set(colour, extended(&mut codes.into_iter()));
+    set(colour, extended_colour(&mut codes.into_iter()));
 }
 
-fn named(code: u16, base: u16) -> SgrColor {
+fn named_colour(code: u16, base: u16) -> SgrColor {
     let index = if code >= base + 60 { code - base - 60 + 8 } else { code - base };
     SgrColor::Named(index as u8 & 15)
 }
 
 /// The rest of `38;5;n` or `38;2;r;g;b`.
-fn extended(codes: &mut impl Iterator<Item = u16>) -> Option<SgrColor> {
+fn extended_colour(codes: &mut impl Iterator<Item = u16>) -> Option<SgrColor> {
     let byte = |code: Option<u16>| code.and_then(|code| u8::try_from(code).ok());
     match codes.next()? {
         5 => match byte(codes.next())? {

@@ -52,10 +52,10 @@ pub(crate) fn open_of<'a>(model: &'a Model, tool: &ToolPanel) -> Option<&'a Appr
 
 /// The number of parts that the prompt adds to those of a call.
 pub(crate) fn extra_parts(model: &Model, tool: &ToolPanel) -> usize {
-    open_of(model, tool).map_or(0, |open| shown_hunks(open) + 1)
+    open_of(model, tool).map_or(0, |open| hunk_count(open) + 1)
 }
 
-fn shown_hunks(approval: &Approval) -> usize {
+fn hunk_count(approval: &Approval) -> usize {
     approval.change.as_ref().map_or(0, |change| change.hunks.len())
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn part<'a>(
 ) -> Option<(&'a Approval, AskedPart)> {
     let EntryBody::Tool(tool) = &entry.body else { return None };
     let open = open_of(model, tool)?;
-    let hunks = shown_hunks(open);
+    let hunks = hunk_count(open);
     let shown = match (part as usize).checked_sub(2 + tool.pictures.len()) {
         None if part == 0 => AskedPart::Head,
         None if part == 1 => AskedPart::Body,
@@ -83,7 +83,7 @@ pub(crate) fn places(tool: &ToolPanel, approval: &Approval) -> (Option<u32>, u32
     let first = 2 + tool.pictures.len();
     let number = |part: usize| u32::try_from(part).unwrap_or(u32::MAX);
     let hunk = (approval.hunks() > 0).then(|| number(first + approval.hunk));
-    (hunk, number(first + shown_hunks(approval)))
+    (hunk, number(first + hunk_count(approval)))
 }
 
 /// The version of a part's rows, for the cache.
@@ -184,7 +184,7 @@ fn command_rows(command: &MarkedText, width: u16, theme: &Theme, highlighter: &m
             .map(|range| range.start.saturating_sub(start)..range.end.saturating_sub(start).min(line.len()))
             .filter(|range| range.start < range.end)
             .collect();
-        let spans = marked(code::spans(line, &tokens, theme), &marks, mark);
+        let spans = mark_ranges(code::spans(line, &tokens, theme), &marks, mark);
         for row in wrap::rows(&spans, room, 0, Break::Words) {
             let sign = if rows.is_empty() { "$ " } else { "  " };
             rows.push(row.behind(Span::styled(if width > 2 { sign } else { "" }, prompt)));
@@ -195,7 +195,7 @@ fn command_rows(command: &MarkedText, width: u16, theme: &Theme, highlighter: &m
 }
 
 /// Gives these bytes of the spans' text another style.
-fn marked<'a>(spans: Vec<Span<'a>>, marks: &[Range<usize>], style: Style) -> Vec<Span<'a>> {
+fn mark_ranges<'a>(spans: Vec<Span<'a>>, marks: &[Range<usize>], style: Style) -> Vec<Span<'a>> {
     let mut cut = Vec::with_capacity(spans.len() + 2 * marks.len());
     let mut start = 0;
     for span in spans {

@@ -93,11 +93,11 @@ impl Prompt {
         match &approval.stage {
             PromptStage::Choice => writer.choice(model, approval),
             PromptStage::Reason(line) => {
-                writer.typed("why not: ", line);
+                writer.push_input("why not: ", line);
                 writer.keys(&[("enter", "denies it, with or without a reason"), ("esc", "goes back")]);
             }
             PromptStage::Command(line) => {
-                writer.typed("$ ", line);
+                writer.push_input("$ ", line);
                 writer.keys(&[("enter", "runs it as it is here"), ("esc", "goes back")]);
             }
             PromptStage::Always(list) => writer.always(approval, list),
@@ -308,7 +308,7 @@ impl Writer<'_> {
         if let Some(note) = cut_note(approval) {
             self.text(note, ThemeToken::Muted);
         }
-        if let Some(unseen) = approval.insisted() {
+        if let Some(unseen) = approval.repeat_reason() {
             self.text(&format!("! {unseen}"), ThemeToken::Warning);
         }
         let elsewhere = match model.focus() {
@@ -372,7 +372,7 @@ impl Writer<'_> {
     }
 
     fn rule(&mut self, approval: &Approval, draft: &RuleDraft) {
-        self.typed("rule: ", &draft.line);
+        self.push_input("rule: ", &draft.line);
         self.scopes(approval, draft.scope);
         let (text, token) = coverage(draft);
         self.text(&text, token);
@@ -412,14 +412,14 @@ impl Writer<'_> {
             let text = if is_chosen { format!("‹{name}›") } else { format!(" {name} ") };
             spans.extend([Span::raw(between), Span::styled(text, self.theme.style(token))]);
         }
-        self.wrapped(spans);
+        self.push_wrapped(spans);
     }
 
-    fn wrapped(&mut self, spans: Vec<Span<'static>>) {
+    fn push_wrapped(&mut self, spans: Vec<Span<'static>>) {
         wrap::wrap(&Line::from(spans), self.width, 2).into_iter().for_each(|row| self.push(row));
     }
 
-    fn typed(&mut self, label: &str, line: &LineEdit) {
+    fn push_input(&mut self, label: &str, line: &LineEdit) {
         let (rows, (row, column)) = typed::rows(label, line, self.width.saturating_sub(1));
         self.cursor = Some((self.rows.len() + row, column));
         let style = self.theme.style(ThemeToken::Text);
@@ -504,12 +504,12 @@ pub(crate) fn lines(model: &Model, approval: &Approval) -> (Vec<String>, String)
         let state = if approval.rejected.contains(&approval.hunk) { "not applied" } else { "applied" };
         said.push(format!("hunk {} selected: {state}", approval.hunk + 1));
     }
-    let prompt = said_of_stage(model, approval, &mut said);
+    let prompt = describe_stage(model, approval, &mut said);
     (said, prompt)
 }
 
 /// The choices or input of this stage, and the typed line.
-fn said_of_stage(model: &Model, approval: &Approval, said: &mut Vec<String>) -> String {
+fn describe_stage(model: &Model, approval: &Approval, said: &mut Vec<String>) -> String {
     let typed = |label: &str, line: &LineEdit| {
         let (before, after) = line.at_cursor();
         format!("{label}: {}{}", Printable::line(before), Printable::line(after))

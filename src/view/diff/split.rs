@@ -77,7 +77,7 @@ impl Sides {
             let old_half = left.next();
             let row = match (old_half, right.next()) {
                 (Some((gutter, text)), None) if only_old => {
-                    let mut row = text.closed().indented(gutter, u16::MAX);
+                    let mut row = text.end_text().with_indent(gutter, u16::MAX);
                     row.restyle(|line| {
                         fill(line, self.left, old);
                         line.spans.push(between());
@@ -93,8 +93,8 @@ impl Sides {
                     before.spans.push(between());
                     match new_half {
                         Some((gutter, text)) => {
-                            let row = text.closed().indented(gutter, u16::MAX);
-                            row.indented(before.spans, u16::MAX)
+                            let row = text.end_text().with_indent(gutter, u16::MAX);
+                            row.with_indent(before.spans, u16::MAX)
                         }
                         None => Row::mark(before),
                     }

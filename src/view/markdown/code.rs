@@ -73,7 +73,7 @@ fn push_line(
         let mark = if index == 0 { "│ " } else { "┊ " };
         let mut before = vec![blank(margin)];
         before.extend(bordered.then(|| span(mark, border)));
-        rows.push(row.indented(before, u16::MAX));
+        rows.push(row.with_indent(before, u16::MAX));
     }
 }
 

@@ -123,7 +123,7 @@ impl<'a> Inline<'a> {
         }
     }
 
-    pub(super) fn marked(&mut self, text: &str, token: ThemeToken) {
+    pub(super) fn add_styled(&mut self, text: &str, token: ThemeToken) {
         self.add(text, self.theme.style(token), false);
     }
 
@@ -133,7 +133,7 @@ impl<'a> Inline<'a> {
         if name.eq_ignore_ascii_case("br") {
             self.line_end();
         } else {
-            self.marked(tag, ThemeToken::Muted);
+            self.add_styled(tag, ThemeToken::Muted);
         }
     }
 
@@ -164,7 +164,7 @@ impl<'a> Inline<'a> {
         let shown = target.strip_prefix("mailto:").unwrap_or(&target);
         let same = |text: &str| text == shown || text.trim_end_matches('/') == shown.trim_end_matches('/');
         if !shown.is_empty() && !same(text.trim()) {
-            self.marked(&format!(" ({shown})"), ThemeToken::Faint);
+            self.add_styled(&format!(" ({shown})"), ThemeToken::Faint);
         }
     }
 
@@ -271,7 +271,7 @@ fn bare(piece: &Piece, addresses: Addresses, theme: &Theme, line: &mut LinkedLin
     while let Some(found) =
         [address(rest), footnote(rest)].into_iter().flatten().min_by_key(|found| found.start)
     {
-        let Found { start, end, token } = found;
+        let TokenRange { start, end, token } = found;
         if start > 0 {
             line.push(span(rest.get(..start).unwrap_or_default(), style), None);
         }
@@ -290,7 +290,7 @@ fn bare(piece: &Piece, addresses: Addresses, theme: &Theme, line: &mut LinkedLin
 }
 
 /// A part of a text, and its kind.
-struct Found {
+struct TokenRange {
     start: usize,
     end: usize,
     token: ThemeToken,
@@ -298,7 +298,7 @@ struct Found {
 
 /// The first web address in `text`, by the rules of GitHub's autolinks: punctuation at its end is not part
 /// of it, nor is a bracket that it does not open.
-fn address(text: &str) -> Option<Found> {
+fn address(text: &str) -> Option<TokenRange> {
     let starts = ["https://", "http://"].map(|scheme| text.find(scheme));
     let start = starts.into_iter().flatten().min()?;
     let rest = text.get(start..)?;
@@ -315,14 +315,14 @@ fn address(text: &str) -> Option<Found> {
         }
         address = shorter;
     }
-    Some(Found { start, end: start + address.len(), token: ThemeToken::Link })
+    Some(TokenRange { start, end: start + address.len(), token: ThemeToken::Link })
 }
 
 /// The first `[^label]` in `text`.
-fn footnote(text: &str) -> Option<Found> {
+fn footnote(text: &str) -> Option<TokenRange> {
     let start = text.find("[^")?;
     let label = text.get(start + 2..)?;
     let length = label.find(']').filter(|length| *length > 0)?;
     let plain = label.get(..length)?.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
-    plain.then_some(Found { start, end: start + 2 + length + 1, token: ThemeToken::Accent })
+    plain.then_some(TokenRange { start, end: start + 2 + length + 1, token: ThemeToken::Accent })
 }

@@ -22,7 +22,7 @@ use ratatui::text::{Line, Span};
 
 use self::inline::Inline;
 use self::lists::{List, ListFacts, Task, list_facts};
-pub(crate) use self::open::settled;
+pub(crate) use self::open::close_open_parts;
 use self::table::Table;
 use super::highlight::Highlighter;
 use super::row::Row;
@@ -58,7 +58,7 @@ pub(crate) fn rows(
 ) -> Vec<Line<'static>> {
     let blocks = MarkdownBlocks::of(text);
     let mut rows: Vec<Line<'static>> = Vec::new();
-    for block in blocks.closed().iter().chain(&blocks.open()) {
+    for block in blocks.closed_blocks().iter().chain(&blocks.open()) {
         if !rows.is_empty() && !block.continues() {
             rows.push(Line::default());
         }
@@ -145,7 +145,9 @@ impl Writer<'_> {
             Event::InlineMath(text) | Event::DisplayMath(text) => self.inline.code(&text),
             Event::Html(text) => self.literal.push_str(&text),
             Event::InlineHtml(tag) => self.inline.html(&tag),
-            Event::FootnoteReference(label) => self.inline.marked(&format!("[{label}]"), ThemeToken::Accent),
+            Event::FootnoteReference(label) => {
+                self.inline.add_styled(&format!("[{label}]"), ThemeToken::Accent)
+            }
             Event::SoftBreak => self.inline.soft_break(),
             Event::HardBreak => self.inline.line_end(),
             Event::Rule => self.rule(),
@@ -358,7 +360,7 @@ impl Writer<'_> {
         let enclosing = self.width - self.inner_width();
         let width = self.prose.saturating_sub(enclosing).clamp(1, self.inner_width().max(1));
         for line in self.inline.take() {
-            let rows = wrap::linked_rows(&line, width, 0);
+            let rows = wrap::wrap_linked(&line, width, 0);
             self.write(rows);
         }
     }
@@ -376,7 +378,7 @@ impl Writer<'_> {
 
     /// The innermost enclosing marks that fit in half of the width: the index of the first and the cells of
     /// all.
-    fn shown_enclosing(&self) -> (usize, usize) {
+    fn visible_marks(&self) -> (usize, usize) {
         let mut cells = 0;
         let mut first = self.enclosing.len();
         for enclosing in self.enclosing.iter().rev() {
@@ -390,13 +392,13 @@ impl Writer<'_> {
     }
 
     fn inner_width(&self) -> u16 {
-        self.width - self.shown_enclosing().1 as u16
+        self.width - self.visible_marks().1 as u16
     }
 
     /// Adds rows to the right of their enclosing marks. Bullets and numbers are text; the bars of quotes,
     /// and anything to the left of them, are marks.
     fn write(&mut self, rows: Vec<Row>) {
-        let (shown, _) = self.shown_enclosing();
+        let (shown, _) = self.visible_marks();
         let (mut cells, mut text_from) = (0, 0);
         for enclosing in self.enclosing.iter().skip(shown) {
             cells += enclosing.cells;
@@ -411,7 +413,7 @@ impl Writer<'_> {
             for hidden in self.enclosing.iter_mut().take(shown).rev().take_while(|hidden| !hidden.begun) {
                 hidden.begun = true;
             }
-            self.rows.push(row.indented(before, text_from as u16));
+            self.rows.push(row.with_indent(before, text_from as u16));
         }
     }
 }

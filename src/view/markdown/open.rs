@@ -10,11 +10,11 @@ const MAX_LEN: usize = 200;
 /// Closes an open link or table at the end of the block, so that brackets, addresses and pipes are not drawn
 /// and then removed again: a link without an address, the head of a table without the line that makes it
 /// one.
-pub(crate) fn settled(block: MarkdownBlock) -> MarkdownBlock {
+pub(crate) fn close_open_parts(block: MarkdownBlock) -> MarkdownBlock {
     match block {
         MarkdownBlock::Markdown(source) => {
-            let linked = closed_link(&source);
-            match (closed_table(&linked), linked) {
+            let linked = close_link(&source);
+            match (close_table(&linked), linked) {
                 (Some(closed), _) | (None, Cow::Owned(closed)) => MarkdownBlock::Markdown(closed.into()),
                 (None, Cow::Borrowed(_)) => MarkdownBlock::Markdown(source),
             }
@@ -24,7 +24,7 @@ pub(crate) fn settled(block: MarkdownBlock) -> MarkdownBlock {
 }
 
 /// The source with a complete delimiter row, if it ends within the head of a table or within that row.
-fn closed_table(source: &str) -> Option<String> {
+fn close_table(source: &str) -> Option<String> {
     let mut lines = source.rsplit('\n');
     let (last, above) = (lines.next()?, lines.next().unwrap_or_default());
     if is_head(last) && !above.starts_with('|') {
@@ -65,7 +65,7 @@ fn delimiters(columns: usize) -> String {
     format!("|{}", "---|".repeat(columns))
 }
 
-fn closed_link(source: &str) -> Cow<'_, str> {
+fn close_link(source: &str) -> Cow<'_, str> {
     let paragraph = source.rfind("\n\n").map_or(0, |at| at + 2);
     match open_link(source.get(paragraph..).unwrap_or_default()) {
         Some(OpenLink { start, end }) => {
@@ -128,19 +128,19 @@ mod tests {
         let whole = "see [the *docs*](https://a.b/(c)?d) now";
         for end in 5..=whole.find(')').unwrap() {
             let (begun, _) = whole.split_at(end);
-            let shown = closed_link(begun);
+            let shown = close_link(begun);
             let text = begun.split("](").next().unwrap().trim_end_matches(']');
             let expected = if end < 6 { "see ".to_owned() } else { format!("{text}]()") };
             assert_eq!(shown, expected, "{begun:?}");
         }
-        assert_eq!(closed_link(whole), whole);
-        assert_eq!(closed_link("![a c"), "![a c]()");
+        assert_eq!(close_link(whole), whole);
+        assert_eq!(close_link("![a c"), "![a c]()");
     }
 
     #[test]
     fn a_half_table_looks_like_the_table_it_will_be() {
         let check = |source: &str, expected: Option<&str>| {
-            assert_eq!(closed_table(source).as_deref(), expected, "{source:?}");
+            assert_eq!(close_table(source).as_deref(), expected, "{source:?}");
         };
         check("|", Some(""));
         check("So:\n\n| ", Some("So:\n\n"));
@@ -162,8 +162,8 @@ mod tests {
         for text in
             ["a[0", "- [ ", "- [x", "`[a`", "`[a", "\\[a", "note[^1", "> [!NO", "[a] b", "[a\n\nb", ""]
         {
-            assert_eq!(closed_link(text), text, "{text:?}");
+            assert_eq!(close_link(text), text, "{text:?}");
         }
-        assert_eq!(closed_link("[a] and [b"), "[a] and [b]()");
+        assert_eq!(close_link("[a] and [b"), "[a] and [b]()");
     }
 }

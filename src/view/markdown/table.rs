@@ -50,7 +50,7 @@ impl Table {
         spans.for_each(|span| span.style = span.style.patch(head));
         match self.widths(usize::from(width)) {
             Some(widths) => self.side_by_side(&widths, theme),
-            None => self.stacked(width, theme),
+            None => self.stacked_rows(width, theme),
         }
     }
 
@@ -89,7 +89,7 @@ impl Table {
 
     fn side_by_side(&self, widths: &[usize], theme: &Theme) -> Vec<Row> {
         let border = theme.style(ThemeToken::TableBorder);
-        let cells: Vec<Vec<Vec<Row>>> = self.rows.iter().map(|row| wrapped(row, widths)).collect();
+        let cells: Vec<Vec<Vec<Row>>> = self.rows.iter().map(|row| wrap_cells(row, widths)).collect();
         let tall = cells.iter().skip(1).flatten().any(|cell| cell.len() > 1);
         let line = || {
             let dashes: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
@@ -143,10 +143,10 @@ impl Table {
             }
             spans.extend(pad(if last { 0 } else { room - left }));
         }
-        Row::table(Line::from(spans), cells).linked(links)
+        Row::table(Line::from(spans), cells).with_links(links)
     }
 
-    fn stacked(&self, width: u16, theme: &Theme) -> Vec<Row> {
+    fn stacked_rows(&self, width: u16, theme: &Theme) -> Vec<Row> {
         let mut rows = Vec::new();
         let Some((head, body)) = self.rows.split_first() else { return rows };
         let rule = || {
@@ -154,7 +154,7 @@ impl Table {
             Row::mark(Line::from(rule))
         };
         if body.is_empty() {
-            rows.extend(head.iter().flatten().flat_map(|line| wrap::linked_rows(line, width, 0)));
+            rows.extend(head.iter().flatten().flat_map(|line| wrap::wrap_linked(line, width, 0)));
         }
         for (index, row) in body.iter().enumerate() {
             if index > 0 {
@@ -168,7 +168,7 @@ impl Table {
                 }
                 for text in cell {
                     whole.extend(text);
-                    rows.extend(wrap::linked_rows(&std::mem::take(&mut whole), width, 2));
+                    rows.extend(wrap::wrap_linked(&std::mem::take(&mut whole), width, 2));
                 }
             }
         }
@@ -176,9 +176,9 @@ impl Table {
     }
 }
 
-fn wrapped(row: &[InlineLines], widths: &[usize]) -> Vec<Vec<Row>> {
+fn wrap_cells(row: &[InlineLines], widths: &[usize]) -> Vec<Vec<Row>> {
     let wrap = |(cell, width): (&InlineLines, &usize)| {
-        cell.iter().flat_map(|line| wrap::linked_rows(line, *width as u16, 0)).collect()
+        cell.iter().flat_map(|line| wrap::wrap_linked(line, *width as u16, 0)).collect()
     };
     row.iter().zip(widths).map(wrap).collect()
 }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, draw_lines, whole_width, wide_frame};
-use super::list::{report, wrapped};
+use super::list::{report, wrap_text};
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::overlays::attempt_changes::{AttemptChanges, ShownHunk, columns};
@@ -41,7 +41,7 @@ pub(crate) fn draw(
         }
     }
     let said = changes.said.as_ref().map(report);
-    let said = said.map_or_else(Vec::new, |(text, token)| wrapped(&text, theme.style(token), width));
+    let said = said.map_or_else(Vec::new, |(text, token)| wrap_text(&text, theme.style(token), width));
     let title = match (changes.number, changes.marked.len()) {
         (Some(number), 0) => format!("Changes of attempt {number}"),
         (None, 0) => "Changes of all attempts".to_owned(),
@@ -90,7 +90,7 @@ impl Rows<'_> {
             }
             return;
         }
-        let shown = self.shown(first.file, &attempts, count);
+        let shown = self.visible_attempts(first.file, &attempts, count);
         let rules = RULE.chars().count() * (count - 1);
         let width = u16::try_from(usize::from(self.width).saturating_sub(rules) / count).unwrap_or(1);
         let head = |attempt: &u32| {
@@ -113,7 +113,7 @@ impl Rows<'_> {
     }
 
     /// The attempts that have room, among them the selected one.
-    fn shown(&self, file: usize, attempts: &[u32], count: usize) -> Vec<u32> {
+    fn visible_attempts(&self, file: usize, attempts: &[u32], count: usize) -> Vec<u32> {
         let selected = self.changes.selected_hunk().filter(|hunk| hunk.file == file);
         let at = selected.and_then(|hunk| attempts.iter().position(|attempt| *attempt == hunk.attempt));
         let first = at.unwrap_or(0).saturating_sub(count - 1);

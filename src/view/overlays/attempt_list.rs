@@ -20,7 +20,7 @@ pub(crate) fn draw(view: &AttemptsView, theme: &Theme, area: Rect, buffer: &mut 
         return attempt_changes::draw(changes, theme, area, buffer);
     }
     let width = inner_width(area);
-    let rows = view.list.shown();
+    let rows = view.list.visible_rows();
     let nothing = match view.is_running {
         true => "the directory is being copied…",
         false => "no attempts here; /attempts 3 --until COMMAND TASK begins some",

@@ -14,7 +14,7 @@ use tau_app::printable::printable_line;
 use tau_app::{Model, time_format};
 use tau_protocol::live_session::{LiveRow, LiveState, MissingServer};
 use tau_protocol::worktree;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// Maximum number of servers that are named because they are not connected.
 const MISSING: usize = 3;
@@ -32,8 +32,8 @@ pub(crate) fn draw(
     buffer: &mut Buffer,
 ) -> OverlayLayout {
     let width = inner_width(area);
-    let rows = view.list.shown();
-    let archived = view.archived();
+    let rows = view.list.visible_rows();
+    let archived = view.archived_count();
     let nothing = match view.is_archive {
         true => "nothing was put away",
         false => "no session is open; tau -b PROMPT starts one in the background",
@@ -45,7 +45,7 @@ pub(crate) fn draw(
         below: Below::exactly(lines),
         ..ListBox::of(&view.list, rows.len(), nothing)
     };
-    let list = match view.list.typed() {
+    let list = match view.list.typed_filter() {
         Some(typed) if view.takes_letters() => {
             ListBox { filter: FilterRow::Always(typed, String::new()), ..list }
         }
@@ -139,7 +139,7 @@ fn missing(servers: &[MissingServer]) -> Vec<(String, ThemeToken)> {
     };
     let mut lines: Vec<(String, ThemeToken)> = servers.iter().take(MISSING).map(text).collect();
     if let Some(more) = servers.len().checked_sub(MISSING).filter(|more| *more > 0) {
-        lines.push((format!("… and {}", counted(more as u64, "more server")), ThemeToken::Muted));
+        lines.push((format!("… and {}", pluralize(more as u64, "more server")), ThemeToken::Muted));
     }
     lines
 }

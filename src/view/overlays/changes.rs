@@ -15,7 +15,7 @@ use tau_app::overlays::changes::{ChangeItem, ChangesView};
 use tau_app::printable::printable_line;
 use tau_protocol::undo::{ChangeKind, ChangedFile, SessionChanges};
 use tau_tools::FileDiff;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// The maximum number of hunk rows drawn; later ones appear once selected.
 const MAX_ROWS: usize = 4_000;
@@ -24,19 +24,20 @@ const MAX_ROWS: usize = 4_000;
 pub(crate) struct ChangesRows {
     view: ChangesView,
     width: u16,
-    rows: Vec<Listed>,
+    rows: Vec<ChangeRow>,
 }
 
 impl ChangesRows {
     /// Whether a list has these rows.
     fn are_of(&self, view: &ChangesView, width: u16) -> bool {
-        let same_file = self.rows.len() <= MAX_ROWS || self.view.selected().file == view.selected().file;
+        let same_file =
+            self.rows.len() <= MAX_ROWS || self.view.selected_item().file == view.selected_item().file;
         self.width == width && same_file && self.view.shows_same(view)
     }
 }
 
 /// A row of the list, and its file or hunk.
-struct Listed {
+struct ChangeRow {
     line: Line<'static>,
     item: Option<ChangeItem>,
 }
@@ -57,10 +58,10 @@ pub(crate) fn draw(
         ChangesRows { view: view.clone(), width, rows }
     });
     let rows = &kept.insert(known).rows;
-    let is_selected = |row: &Listed| row.item == Some(view.selected());
+    let is_selected = |row: &ChangeRow| row.item == Some(view.selected_item());
     let selected = rows.iter().position(is_selected);
     // Rows that belong to no item of their own are part of the item above them.
-    let is_its = |row: &&Listed| row.item.is_none_or(|item| item == view.selected());
+    let is_its = |row: &&ChangeRow| row.item.is_none_or(|item| item == view.selected_item());
     let extent = rows.iter().skip(selected.unwrap_or(0)).take_while(is_its).count();
     let list = ListBox {
         title: &view.changes.as_ref().map_or("Changes".to_owned(), title),
@@ -81,7 +82,7 @@ pub(crate) fn draw(
 
 fn title(changes: &SessionChanges) -> String {
     let sum = |count: fn(&ChangedFile) -> u32| changes.files.iter().map(count).sum::<u32>();
-    let files = counted(changes.files.len(), "file");
+    let files = pluralize(changes.files.len(), "file");
     format!(
         "Changes of this session: {files}, +{} -{}",
         sum(|file| file.diff.added),
@@ -89,8 +90,8 @@ fn title(changes: &SessionChanges) -> String {
     )
 }
 
-fn rows(view: &ChangesView, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Listed> {
-    let text = |text: &str, token: ThemeToken| Listed {
+fn rows(view: &ChangesView, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<ChangeRow> {
+    let text = |text: &str, token: ThemeToken| ChangeRow {
         line: Line::styled(wrap::truncate(text, width).into_owned(), theme.style(token)),
         item: None,
     };
@@ -103,22 +104,22 @@ fn rows(view: &ChangesView, width: u16, theme: &Theme, highlighter: &mut Highlig
     }
     for (index, file) in changes.files.iter().enumerate().filter(|(_, file)| view.is_shown(file)) {
         let whole = ChangeItem { file: index, hunk: None };
-        rows.push(Listed { line: file_line(view, file, width, theme), item: Some(whole) });
-        if !view.is_open(file) || rows.len() > MAX_ROWS && view.selected().file != index {
+        rows.push(ChangeRow { line: file_line(view, file, width, theme), item: Some(whole) });
+        if !view.is_open(file) || rows.len() > MAX_ROWS && view.selected_item().file != index {
             continue;
         }
         for (at, hunk) in file.diff.hunks.iter().enumerate() {
             let item = Some(ChangeItem { hunk: Some(at), ..whole });
             let head = format!("  @@ line {} @@", hunk.new_start);
             let line = Line::styled(head, theme.style(ThemeToken::DiffLineNumber));
-            rows.push(Listed { line, item });
+            rows.push(ChangeRow { line, item });
             let path = file.diff.path.clone();
             let one = FileDiff { path, hunks: vec![hunk.clone()], ..FileDiff::default() };
             let drawn = diff::render(&one, width.saturating_sub(2).max(1), theme, highlighter);
             rows.extend(drawn.into_iter().map(|row| {
                 let mut line = row.into_line();
                 line.spans.insert(0, Span::raw("  "));
-                Listed { line, item }
+                ChangeRow { line, item }
             }));
         }
         if file.diff.cut {

@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Clear, Widget};
 
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// The number of columns beside a box that is too small to be readable: they are cleared.
 const LEFTOVER: u16 = 12;
@@ -32,8 +32,8 @@ pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buff
 pub(crate) fn out_of_sight(above: usize, below: usize) -> Option<String> {
     match (above, below) {
         (0, 0) => None,
-        (_, 0) => Some(format!("⋯ {} above: pgup", counted(above, "row"))),
-        _ => Some(format!("⋯ {}: pgdn", counted(below, "more row"))),
+        (_, 0) => Some(format!("⋯ {} above: pgup", pluralize(above, "row"))),
+        _ => Some(format!("⋯ {}: pgdn", pluralize(below, "more row"))),
     }
 }
 

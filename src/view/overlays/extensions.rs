@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, inner_width};
-use super::list::{Below, FilterRow, ListBox, report, wrapped};
+use super::list::{Below, FilterRow, ListBox, report, wrap_text};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -22,11 +22,11 @@ const BELOW: usize = 7;
 /// Draws the list and returns how many of its rows fit.
 pub(crate) fn draw(view: &ExtensionsView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let width = inner_width(area);
-    let listed = listed(&view.shown(), width, theme);
+    let listed = rows_with_headings(&view.visible_rows(), width, theme);
     let list = ListBox {
         title: "Extensions",
         hint: "space on/off · e editor · / filters · esc closes",
-        filter: view.typed().map_or(FilterRow::None, FilterRow::Typed),
+        filter: view.typed_filter().map_or(FilterRow::None, FilterRow::Typed),
         count: listed.len(),
         selected: listed.iter().position(|(index, _)| *index == Some(view.selected)),
         empty: view.nothing("no extensions"),
@@ -38,7 +38,11 @@ pub(crate) fn draw(view: &ExtensionsView, theme: &Theme, area: Rect, buffer: &mu
 }
 
 /// The rows with headings between them, and which extension each is of.
-fn listed(rows: &[&ExtensionRow], width: u16, theme: &Theme) -> Vec<(Option<usize>, Line<'static>)> {
+fn rows_with_headings(
+    rows: &[&ExtensionRow],
+    width: u16,
+    theme: &Theme,
+) -> Vec<(Option<usize>, Line<'static>)> {
     let mut listed = Vec::new();
     let mut last = None;
     for (index, row) in rows.iter().enumerate() {
@@ -82,7 +86,7 @@ fn line(row: &ExtensionRow, width: u16, theme: &Theme) -> Line<'static> {
 fn below(view: &ExtensionsView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let Some(row) = view.row() else { return Vec::new() };
     let mut lines = vec![Line::raw("")];
-    let mut say = |text: &str, token: ThemeToken| lines.extend(wrapped(text, theme.style(token), width));
+    let mut say = |text: &str, token: ThemeToken| lines.extend(wrap_text(text, theme.style(token), width));
     if let Some((text, token)) = view.said.as_ref().map(report) {
         say(&text, token);
     }

@@ -54,7 +54,7 @@ fn rows(model: &Model, view: &HelpView, theme: &Theme, width: u16) -> Vec<Line<'
     let rows = if view.query().trim().is_empty() {
         overview(model, theme, width)
     } else {
-        filtered(model, view, theme, width)
+        matching_lines(model, view, theme, width)
     };
     if rows.is_empty() { vec![Line::styled("no matches", theme.style(ThemeToken::Muted))] } else { rows }
 }
@@ -121,7 +121,7 @@ const NOTES: [(&str, &str, &str); 6] = [
     ),
 ];
 
-fn filtered(model: &Model, view: &HelpView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+fn matching_lines(model: &Model, view: &HelpView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
     for row in action::TABLE {
         let keys = model.keymap.keys_of(row.action).join(", ");

@@ -11,7 +11,7 @@ use crate::wrap;
 use tau_app::overlays::job_list::{JobTail, JobsView};
 use tau_app::printable::printable_line;
 use tau_app::{Model, time_format};
-use tau_tools::counted::{byte_size, counted};
+use tau_tools::counted::{byte_size, pluralize};
 use tau_tools::jobs::{JobRow, JobState};
 
 /// Cells for the state.
@@ -29,7 +29,7 @@ pub(crate) fn draw(
         return draw_tail(model, view, tail, theme, area, buffer);
     }
     let width = inner_width(area);
-    let rows = view.list.shown();
+    let rows = view.list.visible_rows();
     let list = ListBox {
         title: &title(view),
         hint: "enter shows its output · x stops · s keeps it at quit · / filters · esc closes",
@@ -62,7 +62,7 @@ fn mark(state: JobState) -> (&'static str, ThemeToken) {
 }
 
 /// The use of the machine while it runs, or how long it ran.
-fn used(row: &JobRow, now: i64) -> String {
+fn resource_usage(row: &JobRow, now: i64) -> String {
     let ran = time_format::seconds(row.ended.unwrap_or(now).saturating_sub(row.started));
     match row.is_running() {
         true => format!("{ran} · cpu {:.1} s · {}", row.cpu_ms as f64 / 1000.0, byte_size(row.memory)),
@@ -74,7 +74,7 @@ fn line(row: &JobRow, now: i64, width: u16, theme: &Theme) -> Line<'static> {
     let (sign, token) = mark(row.state);
     let state = format!("{sign}{}", row.state.name());
     let kept = if row.kept { "kept · " } else { "" };
-    let right = format!("{kept}{}", used(row, now));
+    let right = format!("{kept}{}", resource_usage(row, now));
     let command = format!("{} {}", row.id, printable_line(&row.command));
     state_row(&state, token, STATES, &command, right, width, theme)
 }
@@ -94,11 +94,11 @@ fn below(view: &JobsView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
         say(&row.last_line, ThemeToken::Text);
     }
     let processes = (row.is_running() && !row.processes.is_empty())
-        .then(|| counted(row.processes.len() as u64, "process"));
+        .then(|| pluralize(row.processes.len() as u64, "process"));
     let parts = [
         Some(row.outcome.clone()).filter(|outcome| !outcome.is_empty()),
         processes,
-        Some(counted(row.lines, "line")),
+        Some(pluralize(row.lines, "line")),
         row.file.as_ref().map(|file| file.display().to_string()),
     ];
     say(&parts.into_iter().flatten().collect::<Vec<_>>().join(" · "), ThemeToken::Muted);
@@ -120,7 +120,12 @@ fn draw_tail(
     let title = match row {
         Some(row) => {
             let state = if row.outcome.is_empty() { row.state.name() } else { &row.outcome };
-            format!("Job {} · {state} · {} · {}", row.id, used(row, model.now), printable_line(&row.command))
+            format!(
+                "Job {} · {state} · {} · {}",
+                row.id,
+                resource_usage(row, model.now),
+                printable_line(&row.command)
+            )
         }
         None => format!("Job {}", tail.job),
     };

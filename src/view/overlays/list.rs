@@ -69,7 +69,7 @@ pub(crate) struct ListBox<'a> {
 }
 
 /// The first row to show of `count`, where `fit` have room, so that the selected one is in the middle.
-pub(crate) fn first_shown(selected: usize, fit: usize, count: usize) -> usize {
+pub(crate) fn first_visible(selected: usize, fit: usize, count: usize) -> usize {
     selected.saturating_sub(fit / 2).min(count.saturating_sub(fit))
 }
 
@@ -78,7 +78,7 @@ impl<'a> ListBox<'a> {
     /// without the filter either.
     pub(crate) fn of<R: ListRow>(list: &'a List<R>, count: usize, empty: &'static str) -> Self {
         ListBox {
-            filter: list.typed().map_or(FilterRow::None, FilterRow::Typed),
+            filter: list.typed_filter().map_or(FilterRow::None, FilterRow::Typed),
             count,
             selected: Some(list.selected),
             empty: list.nothing(empty),
@@ -155,7 +155,7 @@ impl ListBox<'_> {
     ) {
         let fit = usize::from(area.height);
         let in_sight = fit.saturating_sub(self.extent);
-        let first = first_shown(self.selected.unwrap_or(0), in_sight, self.count);
+        let first = first_visible(self.selected.unwrap_or(0), in_sight, self.count);
         let first = first + self.scroll.min(self.extent.saturating_sub(fit));
         let first = first.min(self.count.saturating_sub(fit));
         for (y, index) in (area.top()..area.bottom()).zip(first..self.count) {
@@ -181,7 +181,7 @@ pub(crate) fn report(said: &Report) -> (String, ThemeToken) {
 }
 
 /// Foreign text below a list, as rows.
-pub(crate) fn wrapped(text: &str, style: Style, width: u16) -> Vec<Line<'static>> {
+pub(crate) fn wrap_text(text: &str, style: Style, width: u16) -> Vec<Line<'static>> {
     wrap::wrap(&Line::styled(printable_line(text).into_owned(), style), width, 0)
 }
 
@@ -217,7 +217,7 @@ pub(crate) fn lines_below(
     let report = said.map(report);
     let report = report.iter().map(|(text, token)| (text.as_str(), *token));
     let all = texts.iter().copied().chain(report);
-    all.flat_map(|(text, token)| wrapped(text, theme.style(token), width)).collect()
+    all.flat_map(|(text, token)| wrap_text(text, theme.style(token), width)).collect()
 }
 
 /// Draws a line of which only the length is shown, in the row `y`, and returns the cursor's position.

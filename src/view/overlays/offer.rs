@@ -10,7 +10,7 @@ use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::overlays::offer::{Offer, OfferView};
 use tau_app::printable::printable_line;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// The maximum number of hooks named.
 const MAX_ROWS: usize = 8;
@@ -46,7 +46,7 @@ fn question(view: &OfferView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     match &view.offer {
         Offer::Hooks(offer) => {
             let files = printable_line(&offer.files.join(", ")).into_owned();
-            let count = counted(offer.hooks.len(), "hook");
+            let count = pluralize(offer.hooks.len(), "hook");
             let text = format!("{files} has {count} of Claude Code that tau can run. Run them?");
             let mut rows = wrap::wrap(&Line::raw(text), width, 0);
             for (event, command) in offer.hooks.iter().take(MAX_ROWS) {
@@ -57,7 +57,7 @@ fn question(view: &OfferView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
                 rows.push(Line::from(Span::styled(text, muted)));
             }
             if let more @ 1.. = offer.hooks.len().saturating_sub(MAX_ROWS) {
-                rows.push(Line::styled(format!("and {}", counted(more, "more hook")), muted));
+                rows.push(Line::styled(format!("and {}", pluralize(more, "more hook")), muted));
             }
             rows
         }

@@ -16,12 +16,12 @@ use crate::theme::{Theme, ThemeToken};
 use crate::{queue, transcript, wrap};
 use tau_app::Model;
 use tau_app::action::Action;
-use tau_app::geometry::Laid;
+use tau_app::geometry::FrameLayout;
 use tau_app::model::Answering;
 use tau_app::overlays::overlay::{Overlay, options};
 use tau_app::printable::{Printable, printable_line};
 use tau_protocol::event::Question;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// Draws an overlay; returns the cursor, and how many rows of a list fit.
 pub fn draw(
@@ -66,7 +66,7 @@ pub fn draw(
         Overlay::Form(view) => form::draw(view, theme, area, buffer),
         Overlay::Questions(view) => user_questions::draw(view, theme, area, buffer),
         Overlay::Asked { question, selected, .. } => {
-            ask(asked_title(question), question, *selected, theme, area, buffer);
+            ask(question_title(question), question, *selected, theme, area, buffer);
             (None, 0)
         }
     }
@@ -103,7 +103,7 @@ const LOW: u16 = 14;
 
 /// The title of the box of a question. Only opening a session offers options.
 /// The layout of the questions of another session, if the board shows them on a screen of this size.
-pub(crate) fn within(model: &Model, memo: &mut Memo, area: Rect) -> Option<Box<Laid>> {
+pub(crate) fn within(model: &Model, memo: &mut Memo, area: Rect) -> Option<Box<FrameLayout>> {
     let answering = model.answering.as_ref()?;
     matches!(model.overlays.last(), Some(Overlay::Board(_))).then_some(())?;
     Some(Box::new(questions(answering, memo, area, &mut Buffer::empty(area)).1))
@@ -115,11 +115,11 @@ fn questions(
     memo: &mut Memo,
     area: Rect,
     buffer: &mut Buffer,
-) -> (OverlayLayout, Laid) {
+) -> (OverlayLayout, FrameLayout) {
     let inner = &*answering.model;
     if let Some(top) = inner.overlays.last() {
         let layout = draw(inner, top, memo, area, buffer);
-        return (layout, Laid { list_page: layout.1, ..Laid::default() });
+        return (layout, FrameLayout { list_page: layout.1, ..FrameLayout::default() });
     }
     let back = inner.keymap.hint(Action::Answer).map(|key| format!("{key} goes back to the sessions"));
     let remark = inner.remark.as_ref().map(|(text, _)| text.as_str().to_owned());
@@ -146,7 +146,7 @@ fn questions(
     ((laid.cursor, 0), laid)
 }
 
-fn asked_title(question: &Question) -> &'static str {
+fn question_title(question: &Question) -> &'static str {
     match question {
         Question::Select { .. } => "Open session",
         Question::Confirm { .. } => "Confirm",
@@ -186,7 +186,7 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
         let shown = room.saturating_sub(1);
         let left = body.len() - shown;
         body.truncate(shown);
-        body.push(Line::styled(format!("… {}", counted(left, "more row")), theme.style(ThemeToken::Muted)));
+        body.push(Line::styled(format!("… {}", pluralize(left, "more row")), theme.style(ThemeToken::Muted)));
     }
     rows.extend(body);
     rows.extend(options);

@@ -35,7 +35,9 @@ pub fn draw(
 ) -> OverlayLayout {
     let hint = match picker.kind {
         _ if picker.refusal.is_some() => picker.refusal.as_deref().unwrap_or_default(),
-        PickerKind::Sessions { .. } if picker.hidden() == Some(false) && picker.renaming().is_none() => {
+        PickerKind::Sessions { .. }
+            if picker.hidden_rows_shown() == Some(false) && picker.renaming().is_none() =>
+        {
             "enter opens · tab here, all · ctrl+o runs of -p · ctrl+r renames · ctrl+d deletes"
         }
         PickerKind::Sessions { .. } if picker.renaming().is_some() => "enter renames · esc back",
@@ -76,7 +78,7 @@ pub fn draw(
     let list = ListBox {
         filter: FilterRow::Always(picker.query(), count),
         count: picker.count(),
-        selected: Some(picker.selected()),
+        selected: Some(picker.selected_index()),
         empty: match (picker.rows().is_empty(), picker.loading) {
             (true, true) => "loading…",
             (true, false) => picker.empty,
@@ -88,7 +90,7 @@ pub fn draw(
     let mut row = |index: usize| {
         let Some((row, marks)) = picker.at(index) else { return Line::default() };
         let said = picker.text_match(&row.key).is_some() && marks.is_empty();
-        let note = match (picker.renaming().filter(|_| index == picker.selected()), said) {
+        let note = match (picker.renaming().filter(|_| index == picker.selected_index()), said) {
             _ if picker.to_delete() == Some(row.key.as_str()) => Note::ConfirmDelete,
             (Some(name), _) => Note::Renaming(name.to_owned()),
             (None, true) => Note::TextMatch,
@@ -157,7 +159,7 @@ impl Notes {
         let has_source = picker.shows_source();
         let mut notes = Notes { widths: Vec::new(), has_source };
         let mut columns: Vec<usize> = Vec::new();
-        for (row, _) in picker.shown() {
+        for (row, _) in picker.visible_rows() {
             let note = notes.text(row);
             // A note with one part has no columns.
             for (at, part) in note.split(COLUMN).enumerate().filter(|_| note.contains(COLUMN)) {
@@ -185,7 +187,7 @@ impl Notes {
     }
 
     /// A note in its columns.
-    fn aligned(&self, row: &PickerRow) -> String {
+    fn align(&self, row: &PickerRow) -> String {
         let note = self.text(row);
         let parts: Vec<&str> = note.split(COLUMN).collect();
         if parts.len() < 2 {
@@ -222,7 +224,7 @@ fn list_row(
         return Line::from(left);
     }
     let weight = if row.dimmed { theme.style(ThemeToken::Muted) } else { Style::new() };
-    left.extend(marked(&row.title, marks, weight, theme));
+    left.extend(mark_chars(&row.title, marks, weight, theme));
     if row.marked {
         left.push(Span::styled(" ★", theme.style(ThemeToken::Accent)));
     }
@@ -230,12 +232,12 @@ fn list_row(
     let right = match note {
         Note::ConfirmDelete => Span::styled(CONFIRM_DELETE, theme.style(ThemeToken::Error)),
         Note::TextMatch => {
-            let (columns, whole) = (notes.aligned(row), format!("text match · {}", notes.aligned(row)));
+            let (columns, whole) = (notes.align(row), format!("text match · {}", notes.align(row)));
             // Whose session it is says more than why it is listed.
             let fits = wrap::cells(&whole) <= note_room(title, width);
             Span::styled(if fits { whole } else { columns }, theme.style(ThemeToken::Muted))
         }
-        Note::Plain | Note::Renaming(_) => Span::styled(notes.aligned(row), theme.style(ThemeToken::Muted)),
+        Note::Plain | Note::Renaming(_) => Span::styled(notes.align(row), theme.style(ThemeToken::Muted)),
     };
     both_ends(left, vec![beside_title(right, title, width)], width)
 }
@@ -261,7 +263,7 @@ fn note_room(title: usize, width: u16) -> usize {
 }
 
 /// Text with the characters at these byte offsets marked.
-fn marked(text: &str, marks: &[usize], weight: Style, theme: &Theme) -> Vec<Span<'static>> {
+fn mark_chars(text: &str, marks: &[usize], weight: Style, theme: &Theme) -> Vec<Span<'static>> {
     let (mut spans, mut plain) = (Vec::new(), String::new());
     for (at, c) in text.char_indices() {
         if marks.contains(&at) {

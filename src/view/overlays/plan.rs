@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, draw_question, inner_width, out_of_sight};
-use super::list::{choice_mark, first_shown};
+use super::list::{choice_mark, first_visible};
 use crate::approval::typed;
 use crate::markdown::Room;
 use crate::memo::Memo;
@@ -140,7 +140,10 @@ pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line<'stati
     let next = plan.next();
     let mut head = vec![
         Span::styled("  Plan", theme.style(ThemeToken::Accent)),
-        Span::styled(format!(" {} of {}", plan.done(), plan.steps.len()), theme.style(ThemeToken::Muted)),
+        Span::styled(
+            format!(" {} of {}", plan.done_count(), plan.steps.len()),
+            theme.style(ThemeToken::Muted),
+        ),
     ];
     if room == 0
         && let Some((number, step)) = next.and_then(|at| Some((at + 1, plan.steps.get(at)?)))
@@ -153,7 +156,7 @@ pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line<'stati
         Span::styled(format!("{key} {what}"), theme.style(ThemeToken::Faint))
     });
     let mut lines = vec![both_ends(head, key.into_iter().collect(), area.width)];
-    let first = first_shown(next.unwrap_or(plan.steps.len()), room, plan.steps.len());
+    let first = first_visible(next.unwrap_or(plan.steps.len()), room, plan.steps.len());
     let row = |(index, step): (usize, &WorkStep)| {
         let (mark, token) = match (step.done, Some(index) == next) {
             (true, _) => ("✓", ThemeToken::Success),

@@ -38,7 +38,7 @@ pub(crate) fn draw(
 ) -> OverlayLayout {
     match &view.stage {
         RuleStage::Choosing | RuleStage::Removing => list(model, view, theme, area, buffer),
-        RuleStage::Writing(form) => (Some(written(view, form, theme, area, buffer)), 0),
+        RuleStage::Writing(form) => (Some(draw_form(view, form, theme, area, buffer)), 0),
     }
 }
 
@@ -184,11 +184,11 @@ fn about_rule(view: &RulesView, rule: &ListedRule) -> Vec<(String, ThemeToken)> 
         return vec![(text, ThemeToken::Warning), (place, ThemeToken::Muted)];
     }
     let coverage = view.coverage.as_ref().filter(|(known, _)| known == rule);
-    let covered = coverage.map(|(_, coverage)| covered(coverage, rule.list));
+    let covered = coverage.map(|(_, coverage)| coverage_text(coverage, rule.list));
     [Some((place, ThemeToken::Muted)), covered].into_iter().flatten().collect()
 }
 
-fn covered(coverage: &Coverage, list: Verdict) -> (String, ThemeToken) {
+fn coverage_text(coverage: &Coverage, list: Verdict) -> (String, ThemeToken) {
     let verb = match list {
         Verdict::Allow => "covered",
         Verdict::Ask => "asked about",
@@ -198,7 +198,13 @@ fn covered(coverage: &Coverage, list: Verdict) -> (String, ThemeToken) {
 }
 
 /// Draws the rule being written; returns the cursor's position.
-fn written(view: &RulesView, form: &RuleForm, theme: &Theme, area: Rect, buffer: &mut Buffer) -> (u16, u16) {
+fn draw_form(
+    view: &RulesView,
+    form: &RuleForm,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> (u16, u16) {
     let hint = "enter saves · ↑↓ what it does · tab scope · esc back";
     let (rows, (row, column)) = typed::rows("rule: ", &form.line, inner_width(area).saturating_sub(1));
     let extra = u16::try_from(rows.len().saturating_sub(1)).unwrap_or_default();
@@ -216,7 +222,7 @@ fn written(view: &RulesView, form: &RuleForm, theme: &Theme, area: Rect, buffer:
         None if form.line.text().trim().is_empty() => {
             ("for example bash(cargo test *) or edit(src/**)".to_owned(), ThemeToken::Muted)
         }
-        None => covered(&form.coverage, form.list),
+        None => coverage_text(&form.coverage, form.list),
     };
     lines.extend(wrap::wrap(&Line::styled(text, theme.style(token)), inner.width, 0));
     draw_lines(&lines, inner, buffer);

@@ -26,7 +26,7 @@ pub(crate) fn draw(view: &SettingsView, theme: &Theme, area: Rect, buffer: &mut 
         Some(_) => "enter saves · esc back",
         None => "type to filter · enter changes · del resets · esc closes",
     };
-    let (shown, width) = (view.list.shown(), inner_width(area));
+    let (shown, width) = (view.list.visible_rows(), inner_width(area));
     let most = view.list.rows().map_or(0, <[_]>::len);
     let (lines, typing) = footer(view, theme, width);
     let list = ListBox {

@@ -55,7 +55,7 @@ fn rows(view: &SignInView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
         }
         (None, None) => put("asking the provider…", ThemeToken::Muted),
         (None, Some(page)) => {
-            put(asked(page), ThemeToken::Text);
+            put(first_step(page), ThemeToken::Text);
             put(&printable_line(&page.page), ThemeToken::Accent);
             if let Some(code) = &page.code {
                 put(&format!("and type this code there: {}", printable_line(code)), ThemeToken::Text);
@@ -72,7 +72,7 @@ fn rows(view: &SignInView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
 }
 
 /// The first step for the user.
-fn asked(page: &SignInPage) -> &'static str {
+fn first_step(page: &SignInPage) -> &'static str {
     match (page.is_open, page.code.is_some()) {
         (true, _) => "Your browser opens this page; log in there:",
         (false, true) => "Open this page on any device, log in there:",

@@ -24,8 +24,8 @@ const HINT: &str = "enter go · tab filter · ctrl+f fork · ctrl+l label · ctr
 
 /// Draws the tree; returns the cursor, and how many rows fit.
 pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
-    let (shown, width) = (view.shown(), inner_width(area));
-    let (lines, typing) = asked(view, theme, width);
+    let (shown, width) = (view.visible_rows(), inner_width(area));
+    let (lines, typing) = question_lines(view, theme, width);
     let list = ListBox {
         title: &format!("Session tree · {}", view.filter.name()),
         hint: if view.step == TreeStep::Browse { HINT } else { "enter continues · esc back" },
@@ -33,7 +33,7 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
         count: shown.len(),
         most: view.count(),
         least: MIN_ROWS.saturating_sub(lines.len()),
-        selected: Some(view.selected()),
+        selected: Some(view.selected_index()),
         empty: match (view.loading, view.count()) {
             (true, _) => "loading…",
             (false, 0) => "no messages yet",
@@ -55,7 +55,7 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
 }
 
 /// The question about a row, below the list, and the row and column of the cursor in it.
-fn asked(view: &TreeView, theme: &Theme, width: u16) -> (Vec<Line<'static>>, Option<(usize, u16)>) {
+fn question_lines(view: &TreeView, theme: &Theme, width: u16) -> (Vec<Line<'static>>, Option<(usize, u16)>) {
     match &view.step {
         TreeStep::Browse => (Vec::new(), None),
         TreeStep::Label(line) => typed::lines("label (empty removes it): ", line, theme, width),

@@ -17,7 +17,7 @@ use tau_app::printable::Printable;
 pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let width = inner_width(area);
     let title = wrap::wrap(&Line::raw(view.title().to_string()), width, 0);
-    let lines = wrapped(view, theme, width);
+    let lines = wrap_lines(view, theme, width);
     let answers: Vec<Line<'static>> = ANSWERS
         .iter()
         .enumerate()
@@ -43,7 +43,7 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
 }
 
 /// The lines of the files as rows: no part of a line may hide behind the border.
-fn wrapped(view: &TrustView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+fn wrap_lines(view: &TrustView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let rows = |(part, text): &(TrustLine, Printable)| {
         let token = match part {
             TrustLine::File => ThemeToken::OverlayTitle,

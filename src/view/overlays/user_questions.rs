@@ -10,7 +10,7 @@ use crate::approval::typed;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::overlays::user_questions::{QuestionView, QuestionsView};
-use tau_app::printable::{asked, asked_line};
+use tau_app::printable::{decision_line, decision_text};
 
 /// Rows of a box without text: its borders, and the space around it.
 const AROUND: u16 = 4;
@@ -19,7 +19,7 @@ const MIN_TEXT_ROWS: usize = 3;
 
 /// Draws the dialog and returns how far the question can be scrolled down at once.
 pub(crate) fn draw(view: &QuestionsView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
-    let Some(shown) = view.shown() else { return (None, 0) };
+    let Some(shown) = view.current_question() else { return (None, 0) };
     let width = inner_width(area);
     let text = text_rows(shown, width);
     let Answers { rows: answers, starts, selected, cursor } = answer_rows(view, shown, theme, width);
@@ -87,7 +87,7 @@ fn leave(view: &QuestionsView) -> &'static str {
 }
 
 fn text_rows(shown: &QuestionView, width: u16) -> Vec<Line<'static>> {
-    let text = asked(&shown.asked.question);
+    let text = decision_text(&shown.asked.question);
     let lines = text.trim_end().lines();
     lines.flat_map(|line| wrap::wrap(&Line::raw(line.to_owned()), width, 0)).collect()
 }
@@ -119,7 +119,7 @@ fn answer_rows(view: &QuestionsView, shown: &QuestionView, theme: &Theme, width:
         };
         let label = format!("{mark}{}. {taken}", index + 1);
         let indent = wrap::cells(&label) as u16;
-        let line = Line::styled(format!("{label}{}", asked_line(choice).as_str()), style);
+        let line = Line::styled(format!("{label}{}", decision_line(choice).as_str()), style);
         let start = answers.rows.len();
         answers.starts.push(start);
         answers.rows.extend(wrap::wrap(&line, width, indent.min(width / 2)));

@@ -16,7 +16,7 @@ use tau_protocol::worktree::WorktreeRow;
 /// Draws the list and returns how many of its rows fit.
 pub(crate) fn draw(view: &WorktreesView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let width = inner_width(area);
-    let rows = view.list.shown();
+    let rows = view.list.visible_rows();
     let list = ListBox {
         title: "Worktrees",
         hint: hint(view),

@@ -3,7 +3,7 @@
 
 use ratatui::text::Span;
 
-use super::hidden_lines;
+use super::hidden_lines_row;
 use super::output::SLACK;
 use crate::highlight::Highlighter;
 use crate::markdown::code;
@@ -41,7 +41,7 @@ pub(super) fn command_line(
 ) -> Vec<Span<'static>> {
     let command = command.trim();
     let tokens = highlighter.highlight("sh", command).pop().unwrap_or_default();
-    code::spans(command, &tokens, theme).into_iter().map(owned).collect()
+    code::spans(command, &tokens, theme).into_iter().map(into_owned_span).collect()
 }
 
 /// A command after its prompt, each row at most `width` cells wide; if folded, its first rows and how many
@@ -74,7 +74,7 @@ pub(super) fn command_rows(
     if rows.len() >= COMMAND_ROWS + SLACK && !open {
         rows.truncate(COMMAND_ROWS - 1);
         let whole = ends.iter().filter(|end| **end <= rows.len()).count();
-        let hidden = hidden_lines(all.saturating_sub(whole) as u64, expand, theme, inner);
+        let hidden = hidden_lines_row(all.saturating_sub(whole) as u64, expand, theme, inner);
         rows.push(hidden.behind(Span::raw(if width > 2 { "  " } else { "" })));
     }
     rows
@@ -94,7 +94,7 @@ pub(super) fn growing_rows(arguments: &CallArguments, theme: &Theme, width: u16)
     rows.drain(..rows.len().saturating_sub(GROWING_ROWS));
     let above = text.lines().count().saturating_sub(last.len());
     if above > 0 {
-        rows.insert(0, hidden_lines(above as u64, None, theme, width));
+        rows.insert(0, hidden_lines_row(above as u64, None, theme, width));
     }
     rows
 }
@@ -125,6 +125,6 @@ fn start(line: &str, most: usize) -> &str {
     line.get(..end).unwrap_or(line)
 }
 
-fn owned(span: Span<'_>) -> Span<'static> {
+fn into_owned_span(span: Span<'_>) -> Span<'static> {
     Span::styled(span.content.into_owned(), span.style)
 }

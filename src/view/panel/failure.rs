@@ -33,7 +33,7 @@ const HARMLESS: [&str; 10] = ["ok ", "pass", "✓", "✔", "warning", "warn", "i
 
 /// The indices of the lines without leading and trailing blank ones, and with runs of blank lines reduced to
 /// one.
-pub(super) fn squeezed(lines: &[AnsiLine]) -> Vec<usize> {
+pub(super) fn squeeze_blank_lines(lines: &[AnsiLine]) -> Vec<usize> {
     let is_blank = |index: usize| lines.get(index).is_none_or(|line| text(line).trim().is_empty());
     let mut kept: Vec<usize> = Vec::new();
     for index in 0..lines.len() {
@@ -49,7 +49,7 @@ pub(super) fn squeezed(lines: &[AnsiLine]) -> Vec<usize> {
 
 /// The indices of the lines to show, in order: all, or about `most` of them. Gaps between them are larger
 /// than `slack`.
-pub(super) fn shown(lines: &[&AnsiLine], most: usize, slack: usize) -> Vec<Range<usize>> {
+pub(super) fn visible_ranges(lines: &[&AnsiLine], most: usize, slack: usize) -> Vec<Range<usize>> {
     let all = lines.len();
     if all <= most + slack {
         return Vec::from([Range { start: 0, end: all }]);
@@ -137,10 +137,11 @@ mod tests {
     /// The visible lines of an output, with `…` for gaps.
     fn excerpt(output: &str) -> Vec<String> {
         let lines = ansi::lines(output);
-        let kept: Vec<&AnsiLine> = squeezed(&lines).into_iter().map(|index| &lines[index]).collect();
+        let kept: Vec<&AnsiLine> =
+            squeeze_blank_lines(&lines).into_iter().map(|index| &lines[index]).collect();
         let mut shown_lines = Vec::new();
         let mut next = 0;
-        for range in shown(&kept, FAILED_LINES, 4) {
+        for range in visible_ranges(&kept, FAILED_LINES, 4) {
             if range.start > next {
                 shown_lines.push("…".to_owned());
             }

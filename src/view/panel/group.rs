@@ -41,7 +41,7 @@ pub(crate) fn group_row(calls: &[&ToolPanel], now: Millis, theme: &Theme, width:
     let room = usize::from(width.saturating_sub(1)).saturating_sub(2 + wrap::cells(&right) + 2);
     let full = names(calls, room, theme, |call| call.title.as_str());
     let left = full.unwrap_or_else(|| {
-        names(calls, room, theme, file_name).unwrap_or_else(|| shortened(calls, room, theme))
+        names(calls, room, theme, file_name).unwrap_or_else(|| names_that_fit(calls, room, theme))
     });
     let right = vec![Span::styled(right, theme.style(ThemeToken::Muted))];
     head_row(Span::styled(mark, theme.style(token)), left, right, width)
@@ -60,7 +60,7 @@ fn names<'a>(
 }
 
 /// As many calls as fit, and the number of the others.
-fn shortened(calls: &[&ToolPanel], room: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn names_that_fit(calls: &[&ToolPanel], room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     let mut used = 0;
     for (at, call) in calls.iter().enumerate() {

@@ -57,7 +57,7 @@ pub(crate) fn tool_head(
     } else if !asked && arguments::stands_in_head(tool, width) {
         left.extend(arguments::command_line(&tool.arguments.command, theme, highlighter));
     }
-    head_row(Span::styled(mark, theme.style(token)), left, came_of(tool, now, theme), width)
+    head_row(Span::styled(mark, theme.style(token)), left, outcome_spans(tool, now, theme), width)
 }
 
 /// A row of a head: a mark, text, and a note on the right, which is not copied.
@@ -70,7 +70,7 @@ fn head_row(mark: Span<'static>, left: Vec<Span<'static>>, right: Vec<Span<'stat
 }
 
 /// The result of a call, for the right end of its head.
-pub(crate) fn came_of(tool: &ToolPanel, now: Millis, theme: &Theme) -> Vec<Span<'static>> {
+pub(crate) fn outcome_spans(tool: &ToolPanel, now: Millis, theme: &Theme) -> Vec<Span<'static>> {
     let muted = |text: String| Span::styled(text, theme.style(ThemeToken::Muted));
     let took = tool.duration.and_then(|took| noticeable(Millis::try_from(took).unwrap_or(Millis::MAX)));
     if let PanelOutput::Helper { used, .. } = &tool.output
@@ -152,7 +152,7 @@ pub(crate) fn command_head(
     if first + 2 + note_cells > usize::from(room) {
         rows.push(Row::mark(wrap::truncate_line(Line::from(vec![Span::raw("  "), note]), room)));
     } else if !rows.is_empty() {
-        let mut row = rows.remove(0).closed();
+        let mut row = rows.remove(0).end_text();
         row.restyle(|line| {
             line.spans.push(Span::raw(" ".repeat(usize::from(room) - first - note_cells)));
             line.spans.push(note);
@@ -176,8 +176,9 @@ pub(crate) fn command_body(
         Some(CommandEnd::Exit(0) | CommandEnd::Cancelled) => OutputEnd::Done,
         Some(CommandEnd::Exit(_) | CommandEnd::Killed) => OutputEnd::Failed,
     };
-    let shown = output::Shown { open, expand, lines: COMMAND_LINES, end, split: false, width: inner(width) };
-    let mut rows = barred(output::rows(&command.output, &shown, theme, highlighter), theme);
+    let shown =
+        output::OutputView { open, expand, lines: COMMAND_LINES, end, split: false, width: inner(width) };
+    let mut rows = add_bar(output::rows(&command.output, &shown, theme, highlighter), theme);
     if let Some(path) = command.full_output.as_ref().filter(|_| open) {
         rows.extend(note(&format!("full output: {}", path.as_str()), ThemeToken::Muted, width, theme));
     }
@@ -227,10 +228,10 @@ pub(crate) fn tool_body(
             OutputEnd::Open
         };
         let split = layout.splits_diffs(width);
-        let shown = output::Shown { open, expand, lines: CALL_LINES, end, split, width: room };
+        let shown = output::OutputView { open, expand, lines: CALL_LINES, end, split, width: room };
         rows.extend(output::rows(&tool.output, &shown, theme, highlighter));
     }
-    let mut rows = barred(rows, theme);
+    let mut rows = add_bar(rows, theme);
     let token = if tool.state == CallState::Failed { ThemeToken::ToolError } else { ThemeToken::Muted };
     if let Some(reason) = &tool.reason {
         rows.extend(note(reason, token, width, theme));
@@ -257,13 +258,13 @@ pub(crate) fn tool_body(
 fn secret_rows(secrets: &HiddenSecrets, width: u16, theme: &Theme) -> Vec<Row> {
     match secrets.count() {
         0 => Vec::new(),
-        count if secrets.shown().is_empty() => {
+        count if secrets.revealed_lines().is_empty() => {
             let words = if count == 1 { "secret" } else { "secrets" };
             note(&format!("{count} {words} hidden"), ThemeToken::Muted, width, theme)
         }
         _ => {
             let row = |line: &Printable| note(line.as_str(), ThemeToken::Warning, width, theme);
-            secrets.shown().iter().flat_map(row).collect()
+            secrets.revealed_lines().iter().flat_map(row).collect()
         }
     }
 }
@@ -281,14 +282,14 @@ fn note(text: &str, token: ThemeToken, width: u16, theme: &Theme) -> Vec<Row> {
 }
 
 /// The row in place of hidden lines, with their number.
-fn hidden_lines(count: u64, expand: Option<String>, theme: &Theme, width: u16) -> Row {
+fn hidden_lines_row(count: u64, expand: Option<String>, theme: &Theme, width: u16) -> Row {
     let lines = if count == 1 { "line" } else { "lines" };
     let hint = expand.map(|key| format!(" · {key} to expand")).unwrap_or_default();
     let note = wrap::truncate(&format!("⋯ {count} hidden {lines}{hint}"), width).into_owned();
     Row::mark(Line::styled(note, theme.style(ThemeToken::Muted)))
 }
 
-fn barred(rows: Vec<Row>, theme: &Theme) -> Vec<Row> {
+fn add_bar(rows: Vec<Row>, theme: &Theme) -> Vec<Row> {
     let style = theme.style(ThemeToken::ToolBorder);
     rows.into_iter().map(|row| behind(row, "│ ", style)).collect()
 }

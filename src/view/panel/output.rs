@@ -4,7 +4,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::{failure, hidden_lines};
+use super::{failure, hidden_lines_row};
 use crate::highlight::Highlighter;
 use crate::row::Row;
 use crate::theme::{Theme, ThemeToken};
@@ -13,7 +13,7 @@ use crate::{diff, terminal_text};
 use tau_app::ansi::AnsiLine;
 use tau_app::printable::Printable;
 use tau_app::transcript::panel::PanelOutput;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// Lines are hidden only if that saves four rows, as a row with their number takes their place.
 pub(super) const SLACK: usize = 4;
@@ -25,7 +25,7 @@ const TEXT_LINES: usize = 8;
 const DIFF_ROWS: usize = 40;
 
 /// The part of an output that is shown.
-pub(super) struct Shown {
+pub(super) struct OutputView {
     pub(super) open: bool,
     /// The key that unfolds it.
     pub(super) expand: Option<String>,
@@ -47,18 +47,18 @@ pub(super) enum OutputEnd {
     Failed,
 }
 
-impl Shown {
+impl OutputView {
     /// The row for `count` hidden lines, after `earlier` ones that are not kept: the key does not bring those back.
-    fn hidden(&self, earlier: usize, count: usize, theme: &Theme) -> Row {
+    fn hidden_row(&self, earlier: usize, count: usize, theme: &Theme) -> Row {
         let expand = self.expand.clone().filter(|_| !self.open && count > 0);
-        hidden_lines(earlier.saturating_add(count) as u64, expand, theme, self.width)
+        hidden_lines_row(earlier.saturating_add(count) as u64, expand, theme, self.width)
     }
 }
 
 /// The rows of an output, each at most `width` cells wide.
 pub(super) fn rows(
     output: &PanelOutput,
-    shown: &Shown,
+    shown: &OutputView,
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
@@ -81,14 +81,14 @@ pub(super) fn rows(
             if !shown.open && rows.len() > DIFF_ROWS + SLACK {
                 let hidden = rows.len() - DIFF_ROWS;
                 rows.truncate(DIFF_ROWS);
-                rows.push(shown.hidden(0, hidden, theme));
+                rows.push(shown.hidden_row(0, hidden, theme));
             }
             rows
         }
         PanelOutput::Terminal { lines, hidden, .. } => {
             let earlier = usize::try_from(*hidden).unwrap_or(usize::MAX);
             match shown.end {
-                OutputEnd::Failed if !shown.open => failed(lines, earlier, shown, theme),
+                OutputEnd::Failed if !shown.open => failure_rows(lines, earlier, shown, theme),
                 OutputEnd::Open | OutputEnd::Done | OutputEnd::Failed => end(lines, earlier, shown, theme),
             }
         }
@@ -99,7 +99,7 @@ pub(super) fn rows(
 }
 
 /// The end of a command's output, of which `earlier` lines are not kept.
-fn end(lines: &[AnsiLine], earlier: usize, shown: &Shown, theme: &Theme) -> Vec<Row> {
+fn end(lines: &[AnsiLine], earlier: usize, shown: &OutputView, theme: &Theme) -> Vec<Row> {
     // The panel must not shrink again while it grows: one more line needs no more room than the note that it
     // is hidden.
     let slack = if shown.end == OutputEnd::Open { 1 } else { SLACK };
@@ -113,21 +113,21 @@ fn end(lines: &[AnsiLine], earlier: usize, shown: &Shown, theme: &Theme) -> Vec<
     let cut = over(rows.len());
     rows.drain(..cut);
     if earlier > 0 || skip + cut > 0 {
-        rows.insert(0, shown.hidden(earlier, skip + cut, theme));
+        rows.insert(0, shown.hidden_row(earlier, skip + cut, theme));
     }
     rows
 }
 
 /// The output of a failed command: what failed, and the end.
-fn failed(lines: &[AnsiLine], earlier: usize, shown: &Shown, theme: &Theme) -> Vec<Row> {
-    let kept = failure::squeezed(lines);
+fn failure_rows(lines: &[AnsiLine], earlier: usize, shown: &OutputView, theme: &Theme) -> Vec<Row> {
+    let kept = failure::squeeze_blank_lines(lines);
     let kept_lines: Vec<&AnsiLine> = kept.iter().filter_map(|index| lines.get(*index)).collect();
     let most = shown.lines.max(failure::FAILED_LINES);
     let mut rows = Vec::new();
     let (mut next, mut earlier) = (0, earlier);
-    for range in failure::shown(&kept_lines, most, SLACK) {
+    for range in failure::visible_ranges(&kept_lines, most, SLACK) {
         if earlier > 0 || range.start > next {
-            rows.push(shown.hidden(earlier, range.start - next, theme));
+            rows.push(shown.hidden_row(earlier, range.start - next, theme));
         }
         (next, earlier) = (range.end, 0);
         for line in kept_lines.get(range).unwrap_or_default() {
@@ -135,7 +135,7 @@ fn failed(lines: &[AnsiLine], earlier: usize, shown: &Shown, theme: &Theme) -> V
             let rest = of_line.len().saturating_sub(LINE_ROWS);
             if rest > SLACK {
                 of_line.truncate(LINE_ROWS);
-                let note = format!("⋯ {} of this line", counted(rest, "more row"));
+                let note = format!("⋯ {} of this line", pluralize(rest, "more row"));
                 let note = wrap::truncate(&note, shown.width).into_owned();
                 of_line.push(Row::mark(Line::styled(note, theme.style(ThemeToken::Muted))));
             }
@@ -145,7 +145,7 @@ fn failed(lines: &[AnsiLine], earlier: usize, shown: &Shown, theme: &Theme) -> V
     rows
 }
 
-fn text(lines: &[Printable], shown: &Shown, theme: &Theme) -> Vec<Row> {
+fn text(lines: &[Printable], shown: &OutputView, theme: &Theme) -> Vec<Row> {
     let style = theme.style(ThemeToken::Muted);
     let fits = shown.open || lines.len() <= TEXT_LINES + SLACK;
     let taken = if fits { lines.len() } else { TEXT_LINES };
@@ -157,7 +157,7 @@ fn text(lines: &[Printable], shown: &Shown, theme: &Theme) -> Vec<Row> {
     rows.truncate(rows.len() - cut);
     let hidden = cut + lines.len() - taken;
     if hidden > 0 {
-        rows.push(shown.hidden(0, hidden, theme));
+        rows.push(shown.hidden_row(0, hidden, theme));
     }
     rows
 }

@@ -11,7 +11,7 @@ use crate::inline::BoxRows;
 use crate::memo::Memo;
 use crate::overlays::overlay;
 use crate::theme::ThemeToken;
-use crate::{approval, console, shown_overlay};
+use crate::{approval, console, visible_overlay};
 use tau_app::Model;
 use tau_app::overlays::overlay::Overlay;
 use tau_app::overlays::picker::Picker;
@@ -41,7 +41,7 @@ pub(super) enum Prompt {
 impl Attention {
     /// The current focus.
     pub fn of(model: &Model, memo: &mut Memo, screen: Rect) -> Self {
-        match shown_overlay(model) {
+        match visible_overlay(model) {
             Some(Overlay::Picker { picker, .. }) => of_picker(picker),
             Some(overlay) => of_dialog(model, overlay, memo, screen),
             None if model.shows_prompt() => of_prompt(model),
@@ -61,7 +61,7 @@ fn of_prompt(model: &Model) -> Attention {
 
 fn of_picker(picker: &Picker) -> Attention {
     let row = |at: usize| {
-        let (row, _) = picker.shown().nth(at)?;
+        let (row, _) = picker.visible_rows().nth(at)?;
         let current = if row.current { ", current" } else { "" };
         let note = if row.note.is_empty() { String::new() } else { format!(", {}", row.note.as_str()) };
         Some(format!("{}{current}{note}", row.title.as_str()))
@@ -74,7 +74,9 @@ fn of_picker(picker: &Picker) -> Attention {
         (count, _) => format!("{}: {count} in the list", picker.title),
     };
     let mut said = vec![std::iter::once(head).chain(listed).collect::<Vec<_>>().join("\n")];
-    said.extend(row(picker.selected()).map(|row| format!("{} of {count}: {row}", picker.selected() + 1)));
+    said.extend(
+        row(picker.selected_index()).map(|row| format!("{} of {count}: {row}", picker.selected_index() + 1)),
+    );
     let prompt = Prompt::Line(format!("{}, type to filter: {}", picker.title, picker.query()));
     Attention { said, prompt, page: 5 }
 }
@@ -84,7 +86,7 @@ fn of_dialog(model: &Model, overlay: &Overlay, memo: &mut Memo, screen: Rect) ->
     let mut canvas = Buffer::empty(screen);
     let (cursor, page) = overlay::draw(model, overlay, memo, screen, &mut canvas);
     let drawn = BoxRows::cut(canvas, cursor, page);
-    let selected = drawn.selected(memo.theme().style(ThemeToken::OverlaySelected)).map(|row| words(&row));
+    let selected = drawn.selected_row(memo.theme().style(ThemeToken::OverlaySelected)).map(|row| words(&row));
     let mut said: Vec<String> = drawn.texts().map(|row| words(&row)).filter(|row| !row.is_empty()).collect();
     said.retain(|row| Some(row) != selected.as_ref());
     let typed = drawn.before_cursor().map(|text| text.trim_start_matches("> ").to_owned());
@@ -111,7 +113,7 @@ fn of_composer(model: &Model) -> Attention {
     let queued = model.status.steering.iter().chain(&model.status.follow_up);
     said.extend(queued.map(|message| format!("queued: {}", message.shown.as_str())));
     if let Some(list) = &model.completion {
-        let chosen = list.chosen().map(|row| format!("{}, {}", row.title.as_str(), row.help.as_str()));
+        let chosen = list.selected_row().map(|row| format!("{}, {}", row.title.as_str(), row.help.as_str()));
         let of = list.rows.len();
         said.extend(
             chosen.map(|row| format!("{} of {of}: {}", list.selected + 1, row.trim_end_matches(", "))),

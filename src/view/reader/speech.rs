@@ -1,7 +1,7 @@
 //! The transcript as spoken lines: the speaker, each call and its result, text in sentences.
 //!
 //! The lines of an entry only grow while it does, so the number of spoken lines is enough to know: it is the
-//! row of [`Laid::printed`](tau_app::geometry::Laid::printed).
+//! row of [`FrameLayout::printed`](tau_app::geometry::FrameLayout::printed).
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
@@ -22,7 +22,7 @@ const MIN_SENTENCE: usize = 20;
 
 /// The lines that have not been spoken yet.
 #[derive(Debug, Default)]
-pub(super) struct Unsaid {
+pub(super) struct UnspokenLines {
     pub lines: Vec<String>,
     /// The end of the transcript that has been spoken, including them.
     pub printed: Option<Anchor>,
@@ -30,14 +30,14 @@ pub(super) struct Unsaid {
     pub more: bool,
 }
 
-impl Unsaid {
+impl UnspokenLines {
     /// Finds them; nothing is spoken before the session is open.
     pub fn find(model: &Model, memo: &mut Memo, width: u16) -> Self {
         let entries = model.transcript.entries();
         if model.status.mirror.session.id.is_empty() {
-            return Unsaid::default();
+            return UnspokenLines::default();
         }
-        let mut unsaid = Unsaid::default();
+        let mut unsaid = UnspokenLines::default();
         let (mut index, mut said) = match model.transcript.printed {
             Some(printed) => {
                 let index = entries.partition_point(|entry| entry.id < printed.entry);
@@ -90,10 +90,10 @@ fn lines(
         all.collect::<Vec<_>>().iter().flat_map(|rows| rows.iter()).filter_map(plain).collect()
     };
     match &entry.body {
-        EntryBody::User { text, .. } => (spoken_by("You", text.lines().map(str::to_owned)), true),
-        EntryBody::Answer(blocks) => (spoken_by("Assistant", sentences(blocks, is_complete)), is_complete),
+        EntryBody::User { text, .. } => (with_speaker("You", text.lines().map(str::to_owned)), true),
+        EntryBody::Answer(blocks) => (with_speaker("Assistant", sentences(blocks, is_complete)), is_complete),
         EntryBody::Thinking { blocks, .. } if model.transcript.is_open(entry) => {
-            (spoken_by("Thinking", sentences(blocks, is_complete)), is_complete)
+            (with_speaker("Thinking", sentences(blocks, is_complete)), is_complete)
         }
         EntryBody::Tool(tool) => {
             let is_over = model.status.run.is_none() || tool.state.is_over();
@@ -102,7 +102,7 @@ fn lines(
                 lines.push(format!("{}, running", call(tool)));
             }
             if is_over {
-                lines.push(ended(model, memo, tool));
+                lines.push(call_with_result(model, memo, tool));
                 if !model.transcript.is_grouped(entry) {
                     lines.extend(parts::rows(model, memo, entry, 1, width).iter().filter_map(plain));
                 }
@@ -115,13 +115,13 @@ fn lines(
                 lines.push(format!("Command: {}, running", command.command.as_str()));
             }
             if is_complete {
-                lines.extend(spoken_by("Command", rows(memo)));
+                lines.extend(with_speaker("Command", rows(memo)));
             }
             (lines, is_complete)
         }
         EntryBody::RunEnd(_) => {
             let words = |line: String| line.replace('↑', "sent ").replace('↓', "received ");
-            (spoken_by("Done", rows(memo).into_iter().map(words)), true)
+            (with_speaker("Done", rows(memo).into_iter().map(words)), true)
         }
         EntryBody::Notice { level, text, hint } => {
             let who = match level {
@@ -130,7 +130,7 @@ fn lines(
                 NoticeLevel::Error => "Error",
             };
             let hints = hint.iter().flat_map(|hint| hint.lines());
-            (spoken_by(who, text.lines().chain(hints).map(str::to_owned)), true)
+            (with_speaker(who, text.lines().chain(hints).map(str::to_owned)), true)
         }
         EntryBody::Welcome => (rows(memo).iter().map(|row| words(row)).collect(), is_complete),
         EntryBody::Earlier { .. } | EntryBody::Summary { .. } | EntryBody::Thinking { .. } => {
@@ -140,7 +140,7 @@ fn lines(
 }
 
 /// Lines, with the speaker before the first.
-fn spoken_by(who: &str, lines: impl IntoIterator<Item = String>) -> Vec<String> {
+fn with_speaker(who: &str, lines: impl IntoIterator<Item = String>) -> Vec<String> {
     let lines = lines.into_iter().filter(|line| !line.trim().is_empty());
     let named = |(at, line): (usize, String)| if at == 0 { format!("{who}: {line}") } else { line };
     lines.enumerate().map(named).collect()
@@ -151,9 +151,9 @@ fn call(tool: &ToolPanel) -> String {
 }
 
 /// A call and its result.
-fn ended(model: &Model, memo: &Memo, tool: &ToolPanel) -> String {
+fn call_with_result(model: &Model, memo: &Memo, tool: &ToolPanel) -> String {
     let outcome: String =
-        panel::came_of(tool, model.clock(), memo.theme()).iter().map(|span| &*span.content).collect();
+        panel::outcome_spans(tool, model.clock(), memo.theme()).iter().map(|span| &*span.content).collect();
     let failed = if tool.state == CallState::Failed { "failed" } else { "" };
     let parts = [
         call(tool),
@@ -190,7 +190,7 @@ pub(super) fn words(text: &str) -> String {
 /// The text of blocks in lines and sentences: complete ones or, at the end, all.
 fn sentences(blocks: &MarkdownBlocks, is_complete: bool) -> Vec<String> {
     let mut lines = Vec::new();
-    for block in blocks.closed() {
+    for block in blocks.closed_blocks() {
         block_lines(block, true, &mut lines);
     }
     if let Some(open) = blocks.open() {
@@ -201,7 +201,7 @@ fn sentences(blocks: &MarkdownBlocks, is_complete: bool) -> Vec<String> {
 
 fn block_lines(block: &MarkdownBlock, is_closed: bool, lines: &mut Vec<String>) {
     match block {
-        MarkdownBlock::Markdown(text) => lines.extend(pieces(text, is_closed).filter_map(unmarked)),
+        MarkdownBlock::Markdown(text) => lines.extend(pieces(text, is_closed).filter_map(strip_marks)),
         MarkdownBlock::Code { lang, text, part, .. } => {
             if part.starts() {
                 lines.push(if lang.is_empty() { "Code:".to_owned() } else { format!("Code, {lang}:") });
@@ -242,7 +242,7 @@ fn pieces(text: &str, is_whole: bool) -> impl Iterator<Item = &str> {
 }
 
 /// A piece of markdown without its marks; `None` if nothing remains.
-fn unmarked(piece: &str) -> Option<String> {
+fn strip_marks(piece: &str) -> Option<String> {
     let line = piece.trim();
     let line = match line.strip_prefix('|') {
         Some(row) if row.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) => return None,
@@ -325,7 +325,7 @@ mod tests {
             ("---", None),
         ];
         for (piece, expected) in said {
-            assert_eq!(unmarked(piece).as_deref(), expected, "{piece}");
+            assert_eq!(strip_marks(piece).as_deref(), expected, "{piece}");
         }
     }
 

@@ -60,7 +60,7 @@ impl Looks {
             ColorDepth::Ansi16 => self.ansi_16.clone(),
             ColorDepth::None => {
                 let tokens = ThemeToken::ALL.iter().zip(&self.full);
-                tokens.map(|(token, style)| reduced(*token, *style, depth)).collect()
+                tokens.map(|(token, style)| reduce_style(*token, *style, depth)).collect()
             }
         }
     }
@@ -125,7 +125,7 @@ pub(super) fn read(source: &str) -> Result<ReadTheme<'_>, Vec<ThemeError>> {
     })?;
     let looks = reading.looks(&file);
     if reading.faults.is_empty() {
-        let theme = Theme::made(Arc::new(looks), ColorDepth::True);
+        let theme = Theme::from_looks(Arc::new(looks), ColorDepth::True);
         Ok(ReadTheme { theme, source, places: reading.places })
     } else {
         reading.faults.sort_by_key(|fault| fault.line);
@@ -151,7 +151,7 @@ impl Reading<'_> {
     }
 
     fn looks(&mut self, file: &ThemeFile) -> Looks {
-        let mut looks = self.inherited(file.inherits.as_ref());
+        let mut looks = self.base_looks(file.inherits.as_ref());
         let mut palette = Palette::default();
         self.name_colors("palette", &file.palette, &mut palette);
         self.styles("colors", &file.colors, &palette, ColorDepth::True, &mut looks);
@@ -185,7 +185,7 @@ impl Reading<'_> {
         looks
     }
 
-    fn inherited(&mut self, name: Option<&Spanned<toml::Value>>) -> Looks {
+    fn base_looks(&mut self, name: Option<&Spanned<toml::Value>>) -> Looks {
         let blank = || vec![Style::new(); ThemeToken::ALL.len()];
         let nothing = || Looks { full: blank(), ansi_256: blank(), ansi_16: blank(), ..Looks::default() };
         let Some(name) = name else { return nothing() };
@@ -217,7 +217,7 @@ impl Reading<'_> {
                 Ok(style) => {
                     self.places.entry(token as usize).or_insert(key.span().start);
                     if let Some(slot) = to.at_mut(depth).get_mut(token as usize) {
-                        *slot = reduced(token, style, depth);
+                        *slot = reduce_style(token, style, depth);
                     }
                 }
                 Err(error) => self.fault(key.span(), format!("{table}.{name}: {error}")),
@@ -227,10 +227,10 @@ impl Reading<'_> {
 }
 
 /// A style reduced to the colours of a terminal with this depth.
-fn reduced(token: ThemeToken, style: Style, depth: ColorDepth) -> Style {
+fn reduce_style(token: ThemeToken, style: Style, depth: ColorDepth) -> Style {
     let mut reduced = Style { fg: None, bg: None, underline_color: None, ..style };
-    reduced.fg = style.fg.and_then(|fg| color::reduced(fg, depth));
-    reduced.bg = style.bg.and_then(|bg| color::reduced_background(bg, depth));
+    reduced.fg = style.fg.and_then(|fg| color::nearest_color(fg, depth));
+    reduced.bg = style.bg.and_then(|bg| color::nearest_background(bg, depth));
     if style.bg.is_some() && reduced.bg.is_none() && token.marks_by_background() {
         return reduced.add_modifier(Modifier::REVERSED);
     }

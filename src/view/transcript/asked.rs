@@ -11,9 +11,9 @@ use crate::frame::Frame;
 use crate::theme::ThemeToken;
 use crate::wrap;
 use tau_app::action::Action;
-use tau_app::geometry::Laid;
+use tau_app::geometry::FrameLayout;
 use tau_app::transcript::EntryBody;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// The number of transcript rows that the prompt leaves, if there is room.
 const CONTEXT: usize = 2;
@@ -33,7 +33,7 @@ pub(super) struct AskedPlace {
 
 impl Walk<'_> {
     /// The location of the prompt that takes keys, or of the one that is set aside.
-    pub(super) fn asked_place(&self) -> Option<AskedPlace> {
+    pub(super) fn prompt_place(&self) -> Option<AskedPlace> {
         let approvals = &self.model.approvals;
         let open = approvals.open()?;
         let is_call = |body: &EntryBody| {
@@ -124,7 +124,7 @@ impl Walk<'_> {
 
     /// As many of these rows as fit: the first, those that are the reason, and those from the start on, or from
     /// the selected hunk on.
-    fn chosen_rows(&mut self, asked: AskedPlace, body: &[Place], room: usize) -> Vec<Place> {
+    fn choose_rows(&mut self, asked: AskedPlace, body: &[Place], room: usize) -> Vec<Place> {
         if let Some(part) = asked.hunk.filter(|_| body.len() > room) {
             let hunk = body.iter().position(|at| at.part >= part).unwrap_or(0);
             let from = hunk.min(body.len() - room);
@@ -156,7 +156,7 @@ impl Walk<'_> {
         // A subject of a single row leaves the other one to the prompt.
         let mut prompt = self.prompt_rows(asked, room + CONTEXT.saturating_sub(body.len()));
         prompt.drain(..prompt.len().saturating_sub(room));
-        let mut rows = self.chosen_rows(asked, &body, room - prompt.len());
+        let mut rows = self.choose_rows(asked, &body, room - prompt.len());
         rows.extend(prompt);
         rows
     }
@@ -263,7 +263,7 @@ impl Walk<'_> {
             (at.x..at.right()).all(|x| cells.get(usize::from(x)).is_none_or(|cell| cell.symbol() == " "))
         };
         // The call's contents and the keys are never drawn over; the question may be.
-        let (rows, key) = (counted(count, "more row"), self.model.keymap.hint(Action::PageDown));
+        let (rows, key) = (pluralize(count, "more row"), self.model.keymap.hint(Action::PageDown));
         let keyed = key.map(|key| format!(" ⋯ {rows}: {key} ")).unwrap_or_default();
         let (long, short) = (format!(" ⋯ {rows} "), format!(" ⋯ {count} "));
         let free = |text: &str, y: u16| place(text, y).filter(|(at, _)| is_free(at));
@@ -300,7 +300,7 @@ impl Walk<'_> {
 
     /// Reports the prompt in these rows of the screen, the first of which is at `top`: its request and its
     /// cursor's position.
-    pub(super) fn report_prompt(&mut self, rows: &[Option<Place>], top: u16, laid: &mut Laid) {
+    pub(super) fn report_prompt(&mut self, rows: &[Option<Place>], top: u16, laid: &mut FrameLayout) {
         let Some(asked) = self.asked.filter(|_| self.model.shows_prompt()) else { return };
         let Some(open) = self.model.approvals.open() else { return };
         let of_prompt = |at: &Place| (at.index, at.part) == (asked.index, asked.part);

@@ -34,7 +34,7 @@ pub(super) struct CurrentPlace {
 
 impl Walk<'_> {
     /// The part that draws a match; the last part of the entry if fewer are drawn than exist.
-    pub(super) fn drawn_place(&mut self, place: Occurrence) -> Option<CurrentPlace> {
+    pub(super) fn locate_match(&mut self, place: Occurrence) -> Option<CurrentPlace> {
         let index = self.model.transcript.index_of(place.entry)?;
         let entry = self.entries().get(index)?;
         let count = parts::count(self.model, entry);
@@ -42,7 +42,7 @@ impl Walk<'_> {
         let end = if whole { count } else { place.part.saturating_add(1).min(count) };
         let (mut left, mut last) = (place.nth as usize, None);
         for part in place.part..end {
-            let found = self.found_in(index, part);
+            let found = self.count_matches(index, part);
             if left < found {
                 return Some(CurrentPlace { index, part, nth: left });
             }
@@ -55,7 +55,7 @@ impl Walk<'_> {
     }
 
     /// The number of matches drawn in a part.
-    pub(super) fn found_in(&mut self, index: usize, part: u32) -> usize {
+    pub(super) fn count_matches(&mut self, index: usize, part: u32) -> usize {
         if self.found.as_ref().is_none_or(|found| (found.index, found.part) != (index, part)) {
             let all = match (self.rows(index, part), &self.needle) {
                 (Some((_, rows)), Some(needle)) => occurrences(&rows, needle),
@@ -71,7 +71,7 @@ impl Walk<'_> {
         let place = self.model.transcript.find.as_ref()?.place_to_show()?;
         match self.current {
             Some(CurrentPlace { index, part, nth }) => {
-                self.found_in(index, part);
+                self.count_matches(index, part);
                 let row = self.found.as_ref()?.all.get(nth)?.first()?.row;
                 let (gap, _) = self.rows(index, part)?;
                 Some(Place { index, part, row: row as u32 + u32::from(gap) })

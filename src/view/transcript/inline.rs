@@ -12,7 +12,7 @@ use crate::memo::Memo;
 use crate::parts;
 use crate::theme::ThemeToken;
 use tau_app::Model;
-use tau_app::geometry::{Anchor, EntryId, Laid};
+use tau_app::geometry::{Anchor, EntryId, FrameLayout};
 use tau_app::transcript::{EntryBody, TranscriptEntry};
 
 /// The maximum number of rows printed at once, so that a frame stays small.
@@ -22,7 +22,7 @@ const OPENED: usize = 200;
 
 /// The rows that are not yet in the terminal's scrollback.
 #[derive(Default)]
-pub(crate) struct Unprinted {
+pub(crate) struct UnprintedRows {
     finished: Vec<Place>,
     /// True if a row says that the session has earlier messages.
     is_cut: bool,
@@ -33,16 +33,16 @@ pub(crate) struct Unprinted {
     pub more: bool,
 }
 
-impl Unprinted {
+impl UnprintedRows {
     /// Finds them, with `room` rows for live ones.
     pub fn find(model: &Model, memo: &mut Memo, width: u16, room: u16) -> Self {
         let mut walk = Walk::new(model, memo, width);
-        walk.asked = walk.asked_place();
+        walk.asked = walk.prompt_place();
         let start = match model.transcript.printed {
             Some(printed) => walk.place_after(printed),
             None => walk.start(),
         };
-        let mut unprinted = Unprinted::default();
+        let mut unprinted = UnprintedRows::default();
         // Nothing is printed before the session is open: it may have earlier messages.
         if model.status.mirror.session.id.is_empty() {
             unprinted.live = walk.live(start, room);
@@ -50,7 +50,7 @@ impl Unprinted {
         }
         unprinted.is_cut = model.transcript.printed.is_none() && start.index > 0;
         let end = walk.take_finished(start, &mut unprinted);
-        unprinted.printed = Some(walk.printed_until(end));
+        unprinted.printed = Some(walk.anchor_at(end));
         unprinted.live = walk.live(end, room);
         unprinted
     }
@@ -66,9 +66,9 @@ impl Unprinted {
     }
 
     /// Draws them from the top of the frame on; reports the prompt among them.
-    pub fn draw(&self, model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
+    pub fn draw(&self, model: &Model, memo: &mut Memo, frame: &mut Frame) -> FrameLayout {
         let mut walk = Walk::new(model, memo, frame.area().width);
-        walk.asked = walk.asked_place();
+        walk.asked = walk.prompt_place();
         let mut area = Rect { height: 1, ..frame.area() };
         if self.is_cut {
             let style = walk.memo.theme().style(ThemeToken::Muted);
@@ -78,10 +78,10 @@ impl Unprinted {
         }
         for place in self.finished.iter().chain(&self.live) {
             frame.draw_row(area, walk.row_at(Some(*place)));
-            walk.mark_row(*place, area, frame, &mut Laid::default());
+            walk.mark_row(*place, area, frame, &mut FrameLayout::default());
             area.y += 1;
         }
-        let mut laid = Laid::default();
+        let mut laid = FrameLayout::default();
         let live: Vec<Option<Place>> = self.live.iter().copied().map(Some).collect();
         walk.report_prompt(&live, self.finished_rows(), &mut laid);
         laid
@@ -142,7 +142,7 @@ impl Walk<'_> {
     }
 
     /// Collects the finished rows from `at` on and returns their end.
-    fn take_finished(&mut self, mut at: Place, unprinted: &mut Unprinted) -> Place {
+    fn take_finished(&mut self, mut at: Place, unprinted: &mut UnprintedRows) -> Place {
         while let Some(entry) = self.entries().get(at.index) {
             if at.part >= parts::count(self.model, entry) {
                 if !is_finished(self.model, entry, None) {
@@ -169,7 +169,7 @@ impl Walk<'_> {
     }
 
     /// The anchor for printing up to `end`.
-    fn printed_until(&self, end: Place) -> Anchor {
+    fn anchor_at(&self, end: Place) -> Anchor {
         match self.entries().get(end.index) {
             Some(entry) => Anchor { entry: entry.id, part: end.part, row: end.row },
             None => {

@@ -9,20 +9,26 @@ use crate::row::MARGIN;
 use crate::theme::ThemeToken;
 use crate::{parts, wrap};
 use tau_app::action::Action;
-use tau_app::geometry::{Hit, Laid};
+use tau_app::geometry::{FrameLayout, Hit};
 use tau_app::transcript::EntryBody;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// The minimum number of transcript rows for the prompt and the scroll bar to be drawn.
 const MIN_ROWS: u16 = 4;
 
 impl Walk<'_> {
     /// Draws everything that is not a row of the transcript. `top` is the first row on the screen.
-    pub(super) fn draw_scrolled(&mut self, top: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
+    pub(super) fn draw_scroll_hints(
+        &mut self,
+        top: Place,
+        area: Rect,
+        frame: &mut Frame,
+        laid: &mut FrameLayout,
+    ) {
         // Above a question there may be a single row to read.
         let has_room = self.asked.is_none() || laid.page >= MIN_ROWS;
         if area.height >= MIN_ROWS && has_room && !self.needs_all_rows() {
-            self.pinned_prompt(top, area, frame, laid);
+            self.draw_pinned_prompt(top, area, frame, laid);
         }
         // The keys of a prompt may be there.
         if self.asked.is_none() {
@@ -31,8 +37,8 @@ impl Walk<'_> {
     }
 
     /// The prompt of the first row, if none of the prompt's own rows is visible.
-    fn pinned_prompt(&self, top: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
-        let from = self.model.transcript.joined_from(top.index);
+    fn draw_pinned_prompt(&self, top: Place, area: Rect, frame: &mut Frame, laid: &mut FrameLayout) {
+        let from = self.model.transcript.contiguous_start(top.index);
         let above = self.entries().get(from..=top.index).unwrap_or_default();
         let prompt = |body: &EntryBody| matches!(body, EntryBody::User { .. });
         let Some(found) = above.iter().rposition(|entry| prompt(&entry.body)) else { return };
@@ -78,16 +84,16 @@ impl Walk<'_> {
     /// count too.
     fn share(&self, index: usize, part: u32) -> f64 {
         let count = self.entries().get(index).map_or(1, |entry| parts::count(self.model, entry));
-        let unloaded = self.model.transcript.unloaded_before(index);
+        let unloaded = self.model.transcript.unloaded_count_before(index);
         unloaded as f64 + index as f64 + f64::from(part) / f64::from(count.max(1))
     }
 
     /// A mark that there is more below, how much of it is new, and the key to go there.
-    fn more_below(&self, area: Rect, frame: &mut Frame, laid: &mut Laid) {
+    fn more_below(&self, area: Rect, frame: &mut Frame, laid: &mut FrameLayout) {
         let key = self.model.keymap.hint(Action::Tail);
-        let news = match self.model.transcript.unseen() {
+        let news = match self.model.transcript.unseen_count() {
             0 => "end".to_owned(),
-            count => counted(count, "new message"),
+            count => pluralize(count, "new message"),
         };
         let words: Vec<String> = [news].into_iter().chain(key).collect();
         let text = format!(" ↓ {} ", words.join(" · "));

@@ -36,7 +36,7 @@ enum CellKind {
 
 impl Walk<'_> {
     /// The first and last cell of the selection, if there is one.
-    pub(super) fn selected_ends(&mut self) -> Option<(Point, Point)> {
+    pub(super) fn selection_ends(&mut self) -> Option<(Point, Point)> {
         let selection = self.model.transcript.selection?;
         let (from, to) = (selection.from.min(selection.to), selection.from.max(selection.to));
         match selection.unit {
@@ -91,7 +91,7 @@ impl Walk<'_> {
         let mut at = self.place_of(from.anchor)?;
         let last = self.place_of(to.anchor)?;
         let within_one = (at.index, at.part) == (last.index, last.part);
-        let mut copied = Copied::default();
+        let mut copied = CopiedText::default();
         while at <= last {
             let (gap, rows) = self.rows(at.index, at.part)?;
             let gap = u32::from(gap);
@@ -216,7 +216,7 @@ fn word_around(cells: &[LineCell], at: usize) -> Range<usize> {
 
 /// Lines being collected.
 #[derive(Default)]
-struct Copied {
+struct CopiedText {
     text: String,
     /// True if there is already a line.
     begun: bool,
@@ -224,7 +224,7 @@ struct Copied {
     open: bool,
 }
 
-impl Copied {
+impl CopiedText {
     /// Adds text as separate lines.
     fn line(&mut self, text: &str) {
         self.end_line();
@@ -272,7 +272,7 @@ mod tests {
         let rows = wrap::rows(&[Span::raw(text)], width, 0, Break::Words);
         let cells = line_cells(&rows, line_around(&rows, row));
         let at = cells.iter().rposition(|cell| (cell.row, cell.column) <= (row, column)).unwrap();
-        let mut found = Copied::default();
+        let mut found = CopiedText::default();
         let range = word_around(&cells, at);
         for cell in &cells[range] {
             let row = &rows[cell.row];
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn wrapped_rows_are_one_line_and_marks_are_none() {
-        let mut copied = Copied::default();
+        let mut copied = CopiedText::default();
         copied.row(&Row::mark(Line::raw("╭─")), 0..80);
         for row in wrap::rows(&[Span::raw("one two  three")], 5, 0, Break::Words) {
             copied.row(&row.behind(Span::raw("│ ")), 0..80);

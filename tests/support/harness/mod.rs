@@ -22,9 +22,9 @@ use tau::agent::protocol::model::{Api, Model as AiModel};
 use tau::agent::settings::Paths;
 use tau::agent::settings::private_files::SharedFile;
 use tau::app::boot::Boot;
-use tau::app::geometry::{Laid, Size};
+use tau::app::geometry::{FrameLayout, Size};
 use tau::app::msg::Millis;
-use tau::app::{Effect, Model, Msg, Stamped, update};
+use tau::app::{Effect, Model, Msg, StampedMsg, update};
 use tau::view::color::ColorDepth;
 use tau::view::frame::Frame;
 use tau::view::{Memo, view};
@@ -37,7 +37,7 @@ pub const START: Millis = 1_767_323_045_000;
 /// A file as the program changes it; its lock is in a folder next to the file's.
 pub fn shared(path: &Path) -> SharedFile {
     let folder = path.parent().unwrap();
-    Paths::under(&folder.join("locks")).shared(path.to_owned())
+    Paths::under(&folder.join("locks")).shared_file(path.to_owned())
 }
 
 /// A running screen.
@@ -47,7 +47,7 @@ pub struct Screen {
     pub effects: Vec<Effect>,
     pub at: Millis,
     /// Everything that was folded, for replay.
-    pub log: Vec<Stamped>,
+    pub log: Vec<StampedMsg>,
 }
 
 /// The data of a plain start.
@@ -115,7 +115,7 @@ impl Screen {
 
     /// Folds a message without advancing time.
     pub fn fold(&mut self, msg: Msg) {
-        let stamped = Stamped { at: self.at, msg };
+        let stamped = StampedMsg { at: self.at, msg };
         self.log.push(stamped.clone());
         let model = self.model.take().expect("only taken while folding");
         let (model, effects) = update(model, stamped);
@@ -230,7 +230,7 @@ pub fn call(id: &str, name: &str, arguments: serde_json::Value) -> ToolCall {
 }
 
 /// A frame of the model at a size, and its results.
-pub fn draw(model: &Model, memo: &mut Memo, size: Size) -> (Buffer, Laid) {
+pub fn draw(model: &Model, memo: &mut Memo, size: Size) -> (Buffer, FrameLayout) {
     let mut frame = Frame::blank(Rect::new(0, 0, size.width, size.height));
     let laid = view(model, memo, &mut frame);
     (frame.buffer().clone(), laid)

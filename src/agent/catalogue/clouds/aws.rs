@@ -11,7 +11,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::aws_files::{Sections, parse, profile};
-use super::{AT_HAND, Finder, Granted, WITHIN, file, form, request};
+use super::{AT_HAND, ExpiringKey, Finder, WITHIN, file, form, request};
 use crate::provider::aws_key::AwsKey;
 use crate::provider::sigv4::{AwsCredentials, Signing, sign};
 use tau_protocol::model::Model;
@@ -26,10 +26,10 @@ const MAX_ROLES: usize = 5;
 const SESSION: &str = "tau";
 
 /// Credentials, and the end of their life in seconds since 1970.
-type Found = (AwsCredentials, Option<i64>);
+type ExpiringCredentials = (AwsCredentials, Option<i64>);
 
 /// The credentials as a key, with their region.
-pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<Granted, UserError> {
+pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<ExpiringKey, UserError> {
     let (credentials, expires) = credentials(finder, hidden).await?;
     // Whoever sets an address has decided where requests go.
     let region = match endpoint(finder) {
@@ -37,7 +37,7 @@ pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<Granted, 
         None => region(finder)?,
     };
     let key = AwsKey { credentials, region }.secret();
-    Ok(Granted { key, expires })
+    Ok(ExpiringKey { key, expires })
 }
 
 /// The address of Bedrock; the path after the host stays.
@@ -60,10 +60,10 @@ pub(super) fn region(finder: &Finder) -> Result<String, UserError> {
         None => "set AWS_REGION, or `region` of your profile".to_owned(),
     };
     let missing = || UserError::new("no region of AWS is set").remedy(remedy());
-    named_region(finder).ok_or_else(missing)
+    find_region(finder).ok_or_else(missing)
 }
 
-fn named_region(finder: &Finder) -> Option<String> {
+fn find_region(finder: &Finder) -> Option<String> {
     let named = finder.first(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
     let of_profile = || Files::read(finder).profile(&profile_name(finder)).get("region").cloned();
     let is_plain = |region: &String| region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
@@ -99,7 +99,10 @@ impl Files {
 }
 
 /// The credentials of this process.
-pub(super) async fn credentials(finder: &Finder, hidden: &[String]) -> Result<Found, UserError> {
+pub(super) async fn credentials(
+    finder: &Finder,
+    hidden: &[String],
+) -> Result<ExpiringCredentials, UserError> {
     if let Some(keys) = environment(finder) {
         return Ok(keys);
     }
@@ -133,7 +136,7 @@ async fn of_profile(
     files: &Files,
     name: &str,
     hidden: &[String],
-) -> Result<Option<Found>, UserError> {
+) -> Result<Option<ExpiringCredentials>, UserError> {
     // From the profile to the one that its role is assumed with.
     let mut roles = Vec::new();
     let mut name = name.to_owned();
@@ -185,7 +188,7 @@ async fn of_profile(
     Ok(Some(found))
 }
 
-fn static_keys(settings: &BTreeMap<String, String>) -> Option<Found> {
+fn static_keys(settings: &BTreeMap<String, String>) -> Option<ExpiringCredentials> {
     let get = |key: &str| settings.get(key).cloned();
     let session_token = get("aws_session_token").unwrap_or_default();
     let (access_key, secret_key) = (get("aws_access_key_id")?, get("aws_secret_access_key")?);
@@ -193,14 +196,14 @@ fn static_keys(settings: &BTreeMap<String, String>) -> Option<Found> {
 }
 
 /// The keys in variables.
-fn environment(finder: &Finder) -> Option<Found> {
+fn environment(finder: &Finder) -> Option<ExpiringCredentials> {
     let (access_key, secret_key) = (finder.var("AWS_ACCESS_KEY_ID")?, finder.var("AWS_SECRET_ACCESS_KEY")?);
     let session_token = finder.var("AWS_SESSION_TOKEN").unwrap_or_default();
     Some((AwsCredentials { access_key, secret_key, session_token }, None))
 }
 
 /// Credentials in an answer: the names of their fields differ in their first letter.
-fn in_answer(answer: &Value, names: [&str; 4]) -> Result<Found, UserError> {
+fn in_answer(answer: &Value, names: [&str; 4]) -> Result<ExpiringCredentials, UserError> {
     let [access, secret, token, expiration] = names;
     let get = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
     let (Some(access_key), Some(secret_key)) = (get(access), get(secret)) else {
@@ -224,7 +227,7 @@ async fn sso(
     files: &Files,
     settings: &BTreeMap<String, String>,
     profile: &str,
-) -> Result<Found, UserError> {
+) -> Result<ExpiringCredentials, UserError> {
     let session = settings.get("sso_session");
     let section = session.and_then(|name| files.config.get(&format!("sso-session {name}")));
     let get = |key: &str| settings.get(key).or_else(|| section?.get(key)).cloned();
@@ -259,8 +262,8 @@ async fn sso(
 }
 
 /// The credentials that a command prints.
-async fn process(command: &str, hidden: &[String]) -> Result<Found, UserError> {
-    let printed = super::printed(command, "credential_process", hidden).await?;
+async fn process(command: &str, hidden: &[String]) -> Result<ExpiringCredentials, UserError> {
+    let printed = super::command_output(command, "credential_process", hidden).await?;
     let answer: Value = serde_json::from_str(printed.expose())
         .map_err(|_| "credential_process did not print JSON".to_owned())?;
     let (keys, expires) =
@@ -275,7 +278,7 @@ async fn process(command: &str, hidden: &[String]) -> Result<Found, UserError> {
 
 /// The region that is set, or the usual one, where any will do: each security token service knows all roles.
 fn any_region(finder: &Finder) -> String {
-    named_region(finder).unwrap_or_else(|| REGION.to_owned())
+    find_region(finder).unwrap_or_else(|| REGION.to_owned())
 }
 
 fn sts(finder: &Finder) -> String {
@@ -285,7 +288,7 @@ fn sts(finder: &Finder) -> String {
 }
 
 /// The credentials in the XML of the security token service.
-fn in_xml(xml: &str) -> Result<Found, UserError> {
+fn in_xml(xml: &str) -> Result<ExpiringCredentials, UserError> {
     let get = |name: &str| {
         let (_, rest) = xml.split_once(&format!("<{name}>"))?;
         Some(rest.split_once(&format!("</{name}>"))?.0.trim().to_owned())
@@ -298,7 +301,7 @@ fn in_xml(xml: &str) -> Result<Found, UserError> {
 
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 
-async fn web_identity(finder: &Finder, token: &str, role: &str) -> Result<Found, UserError> {
+async fn web_identity(finder: &Finder, token: &str, role: &str) -> Result<ExpiringCredentials, UserError> {
     let token = file(&PathBuf::from(token))?;
     let session = finder.var("AWS_ROLE_SESSION_NAME").unwrap_or_else(|| SESSION.to_owned());
     let body = form(&[
@@ -318,7 +321,7 @@ async fn assume(
     role: &str,
     external: Option<&str>,
     session: Option<&str>,
-) -> Result<Found, UserError> {
+) -> Result<ExpiringCredentials, UserError> {
     let mut fields = vec![
         ("Action", "AssumeRole"),
         ("Version", "2011-06-15"),
@@ -341,7 +344,7 @@ async fn assume(
 }
 
 /// The role of a container; `None` outside of one.
-async fn container(finder: &Finder) -> Result<Option<Found>, UserError> {
+async fn container(finder: &Finder) -> Result<Option<ExpiringCredentials>, UserError> {
     let url = match (
         finder.var("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
         finder.var("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
@@ -369,7 +372,7 @@ async fn container(finder: &Finder) -> Result<Option<Found>, UserError> {
 }
 
 /// The role of a machine (IMDSv2).
-async fn machine(finder: &Finder) -> Result<Found, UserError> {
+async fn machine(finder: &Finder) -> Result<ExpiringCredentials, UserError> {
     let base = finder.var("AWS_EC2_METADATA_SERVICE_ENDPOINT");
     let base = base.unwrap_or_else(|| "http://169.254.169.254".to_owned());
     let base = base.trim_end_matches('/');

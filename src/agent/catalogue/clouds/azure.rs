@@ -5,14 +5,14 @@
 
 use std::path::PathBuf;
 
-use super::{AT_HAND, Finder, Granted, WITHIN, bearer, file, form, request};
+use super::{AT_HAND, ExpiringKey, Finder, WITHIN, bearer, file, form, request};
 use tau_protocol::model::Model;
 use tau_tools::user_error::UserError;
 
 const RESOURCE: &str = "https://cognitiveservices.azure.com";
 const FORM: [(&str, &str); 1] = [("content-type", "application/x-www-form-urlencoded")];
 
-pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<Granted, UserError> {
+pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<ExpiringKey, UserError> {
     let client = finder.var("AZURE_CLIENT_ID");
     if let (Some(tenant), Some(client)) = (finder.var("AZURE_TENANT_ID"), &client) {
         let scope = format!("{RESOURCE}/.default");
@@ -62,19 +62,19 @@ fn identity(version: &str, client: Option<&str>) -> String {
     form(&fields)
 }
 
-async fn token(finder: &Finder, tenant: &str, body: &str) -> Result<Granted, UserError> {
+async fn token(finder: &Finder, tenant: &str, body: &str) -> Result<ExpiringKey, UserError> {
     let host =
         finder.var("AZURE_AUTHORITY_HOST").unwrap_or_else(|| "https://login.microsoftonline.com".to_owned());
     let url = format!("{}/{tenant}/oauth2/v2.0/token", host.trim_end_matches('/'));
-    crate::catalogue::login::checked(&url)
+    crate::catalogue::login::check_url(&url)
         .map_err(|why| format!("AZURE_AUTHORITY_HOST cannot be used: {why}"))?;
     bearer(&finder.json(request("POST", &url, &FORM, body)?, WITHIN).await?)
 }
 
 /// The token of whoever is logged in with `az login`.
-async fn command_line(hidden: &[String]) -> Result<Granted, UserError> {
+async fn command_line(hidden: &[String]) -> Result<ExpiringKey, UserError> {
     let command = format!("az account get-access-token --resource {RESOURCE} --output json");
-    let printed = super::printed(&command, "az", hidden).await?;
+    let printed = super::command_output(&command, "az", hidden).await?;
     bearer(&serde_json::from_str(printed.expose()).map_err(|_| "az did not print JSON".to_owned())?)
 }
 

@@ -11,7 +11,7 @@ use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use serde_json::{Value, json};
 
 use super::google_federation::SCOPE;
-use super::{AT_HAND, Finder, Granted, WITHIN, bearer, file, form, google_federation, now, request};
+use super::{AT_HAND, ExpiringKey, Finder, WITHIN, bearer, file, form, google_federation, now, request};
 use tau_protocol::model::{Api, Model};
 use tau_tools::user_error::UserError;
 
@@ -21,7 +21,7 @@ const LIFE: i64 = 3600;
 /// The base URL that a model has if it is not set.
 pub(super) const USUAL: &str = "https://aiplatform.googleapis.com";
 
-pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<Granted, UserError> {
+pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<ExpiringKey, UserError> {
     match credentials(finder)? {
         Some(credentials) if credentials.get("type").and_then(Value::as_str) == Some("external_account") => {
             google_federation::find(finder, &credentials, hidden).await
@@ -48,7 +48,7 @@ fn credentials(finder: &Finder) -> Result<Option<Value>, UserError> {
     Ok(Some(value))
 }
 
-async fn of_file(finder: &Finder, credentials: &Value) -> Result<Granted, UserError> {
+async fn of_file(finder: &Finder, credentials: &Value) -> Result<ExpiringKey, UserError> {
     let get = |name: &str| text(credentials, name);
     let tokens = match get("token_uri") {
         "" => TOKENS,
@@ -73,7 +73,8 @@ async fn of_file(finder: &Finder, credentials: &Value) -> Result<Granted, UserEr
             );
         }
     };
-    crate::catalogue::login::checked(tokens).map_err(|why| format!("its token_uri cannot be used: {why}"))?;
+    crate::catalogue::login::check_url(tokens)
+        .map_err(|why| format!("its token_uri cannot be used: {why}"))?;
     let headers = [("content-type", "application/x-www-form-urlencoded")];
     bearer(&finder.json(request("POST", tokens, &headers, body)?, WITHIN).await?)
 }
@@ -103,7 +104,7 @@ fn assertion(account: &Value, audience: &str) -> Result<String, UserError> {
 }
 
 /// The service account of a machine.
-async fn machine(finder: &Finder) -> Result<Granted, UserError> {
+async fn machine(finder: &Finder) -> Result<ExpiringKey, UserError> {
     let host = finder.var("GCE_METADATA_HOST").unwrap_or_else(|| "169.254.169.254".to_owned());
     let url = format!("http://{host}/computeMetadata/v1/instance/service-accounts/default/token");
     bearer(&finder.json(request("GET", &url, &[("metadata-flavor", "Google")], "")?, AT_HAND).await?)

@@ -11,8 +11,8 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{AT_HAND, Finder, Granted, WITHIN, aws, bearer, file, form, now, request};
-use crate::catalogue::login::checked;
+use super::{AT_HAND, ExpiringKey, Finder, WITHIN, aws, bearer, file, form, now, request};
+use crate::catalogue::login::check_url;
 use crate::provider::sigv4::{Signing, host, sign};
 use crate::secrets::Secret;
 use tau_tools::user_error::UserError;
@@ -39,12 +39,12 @@ struct External<'a> {
 }
 
 /// Exchanges the token that the file leads to. A command that prints it does not see the variables in `hidden`.
-pub(super) async fn find(finder: &Finder, file: &Value, hidden: &[String]) -> Result<Granted, UserError> {
+pub(super) async fn find(finder: &Finder, file: &Value, hidden: &[String]) -> Result<ExpiringKey, UserError> {
     let external = External { finder, file, hidden };
     let subject = external.subject().await?;
-    let granted = external.exchanged(&subject).await?;
+    let granted = external.exchange_token(&subject).await?;
     match text(file, "service_account_impersonation_url") {
-        Some(url) => external.impersonated(url, &granted.key).await,
+        Some(url) => external.impersonate_account(url, &granted.key).await,
         None => Ok(granted),
     }
 }
@@ -69,7 +69,7 @@ fn is_near(url: &str) -> bool {
 }
 
 impl External<'_> {
-    fn needed(&self, name: &str) -> Result<&str, UserError> {
+    fn required_field(&self, name: &str) -> Result<&str, UserError> {
         text(self.file, name).ok_or_else(|| missing(name))
     }
 
@@ -103,7 +103,7 @@ impl External<'_> {
         let within = match is_near(url) {
             true => AT_HAND,
             false => {
-                checked(url).map_err(|why| unusable("credential_source.url", why))?;
+                check_url(url).map_err(|why| unusable("credential_source.url", why))?;
                 WITHIN
             }
         };
@@ -127,7 +127,8 @@ impl External<'_> {
         let address = address.replace("{region}", &region);
         let url = Url::parse(&address)
             .map_err(|_| unusable("regional_cred_verification_url", "it is not a valid address"))?;
-        let target = [("x-goog-cloud-target-resource".to_owned(), self.needed("audience")?.to_owned())];
+        let target =
+            [("x-goog-cloud-target-resource".to_owned(), self.required_field("audience")?.to_owned())];
         let signing = Signing { method: "POST", url: &url, region: &region, service: "sts", body: b"" };
         let signed = sign(signing, &target, &credentials, jiff::Timestamp::now());
         let host = [("host".to_owned(), host(&url))];
@@ -151,12 +152,12 @@ impl External<'_> {
         let command = text(executable, "command").ok_or_else(|| missing("executable.command"))?;
         let output = text(executable, "output_file");
         let kept = output.and_then(|path| file(&PathBuf::from(path)).ok());
-        if let Some(token) = kept.and_then(|kept| printed_token(&kept, true).ok()) {
+        if let Some(token) = kept.and_then(|kept| parse_token_output(&kept, true).ok()) {
             return Ok(token);
         }
         let mut env = vec![
-            ("GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE", self.needed("audience")?),
-            ("GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE", self.needed("subject_token_type")?),
+            ("GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE", self.required_field("audience")?),
+            ("GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE", self.required_field("subject_token_type")?),
             ("GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE", "0"),
         ];
         let impersonated = text(self.file, "service_account_impersonation_url");
@@ -167,21 +168,21 @@ impl External<'_> {
         let limit = executable.get("timeout_millis").and_then(Value::as_u64).unwrap_or(COMMAND.0);
         let limit = Duration::from_millis(limit.min(COMMAND.1));
         let name = "the command of credential_source";
-        let printed = super::printed_within(command, name, self.hidden, &env, limit).await?;
-        printed_token(printed.expose(), false)
+        let printed = super::command_output_within(command, name, self.hidden, &env, limit).await?;
+        parse_token_output(printed.expose(), false)
             .map_err(|why| UserError::new(format!("{name} failed")).because(why))
     }
 
     /// A token of Google for this one.
-    async fn exchanged(&self, subject: &Secret) -> Result<Granted, UserError> {
+    async fn exchange_token(&self, subject: &Secret) -> Result<ExpiringKey, UserError> {
         let url = text(self.file, "token_url").unwrap_or(STS);
-        checked(url).map_err(|why| unusable("token_url", why))?;
+        check_url(url).map_err(|why| unusable("token_url", why))?;
         let mut fields = vec![
             ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
             ("requested_token_type", "urn:ietf:params:oauth:token-type:access_token"),
-            ("audience", self.needed("audience")?),
+            ("audience", self.required_field("audience")?),
             ("scope", SCOPE),
-            ("subject_token_type", self.needed("subject_token_type")?),
+            ("subject_token_type", self.required_field("subject_token_type")?),
             ("subject_token", subject.expose()),
         ];
         let mut headers = vec![("content-type", "application/x-www-form-urlencoded")];
@@ -202,8 +203,8 @@ impl External<'_> {
     }
 
     /// A token of the service account, for one of the pool.
-    async fn impersonated(&self, url: &str, token: &Secret) -> Result<Granted, UserError> {
-        checked(url).map_err(|why| unusable("service_account_impersonation_url", why))?;
+    async fn impersonate_account(&self, url: &str, token: &Secret) -> Result<ExpiringKey, UserError> {
+        check_url(url).map_err(|why| unusable("service_account_impersonation_url", why))?;
         let life = self.file.pointer("/service_account_impersonation/token_lifetime_seconds");
         let life = life.and_then(Value::as_u64).unwrap_or(LIFE);
         let body = json!({ "scope": [SCOPE], "lifetime": format!("{life}s") }).to_string();
@@ -212,7 +213,7 @@ impl External<'_> {
         let answer = self.finder.json(request("POST", url, &headers, body)?, WITHIN).await;
         let granted = answer.and_then(|answer| {
             let expires = text(&answer, "expireTime").and_then(|time| time.parse::<jiff::Timestamp>().ok());
-            Ok(Granted { expires: expires.map(jiff::Timestamp::as_second), ..bearer(&answer)? })
+            Ok(ExpiringKey { expires: expires.map(jiff::Timestamp::as_second), ..bearer(&answer)? })
         });
         granted.map_err(|why| {
             UserError::new("the service account was not impersonated")
@@ -243,7 +244,7 @@ fn in_format(source: &Value, content: &str, place: &str) -> Result<Secret, UserE
 }
 
 /// The token in what a command has printed, or has kept in its file, where it has to say how long it is good.
-fn printed_token(printed: &str, is_kept: bool) -> Result<Secret, UserError> {
+fn parse_token_output(printed: &str, is_kept: bool) -> Result<Secret, UserError> {
     let answer: Value = serde_json::from_str(printed).map_err(|_| "it did not print JSON".to_owned())?;
     if answer.get("success").and_then(Value::as_bool) != Some(true) {
         let said = text(&answer, "message").unwrap_or("it did not say why");

@@ -93,7 +93,7 @@ impl Cloud {
 }
 
 /// A credential, and the end of its life in seconds since 1970.
-struct Granted {
+struct ExpiringKey {
     key: Secret,
     expires: Option<i64>,
 }
@@ -101,7 +101,7 @@ struct Granted {
 /// Finds credentials.
 pub(crate) struct Clouds {
     finder: Finder,
-    held: Mutex<HashMap<Cloud, Granted>>,
+    held: Mutex<HashMap<Cloud, ExpiringKey>>,
 }
 
 /// Where credentials are looked for.
@@ -123,7 +123,7 @@ impl Clouds {
     pub(crate) async fn key(&self, cloud: Cloud, hidden: &[String]) -> Result<Secret, Failure> {
         let mut held = self.held.lock().await;
         let lasts =
-            |granted: &Granted, before| granted.expires.is_none_or(|expires| now() < expires - before);
+            |granted: &ExpiringKey, before| granted.expires.is_none_or(|expires| now() < expires - before);
         if let Some(granted) = held.get(&cloud).filter(|granted| lasts(granted, BEFORE)) {
             return Ok(granted.key.clone());
         }
@@ -238,13 +238,13 @@ fn secrets_of(request: &http::Request<Vec<u8>>) -> Vec<String> {
 }
 
 /// The output of a command of a cloud's own tools. The error is the reason, as part of a sentence.
-async fn printed(command: &str, name: &str, hidden: &[String]) -> Result<Secret, UserError> {
-    printed_within(command, name, hidden, &[], key_command::TIME_LIMIT).await
+async fn command_output(command: &str, name: &str, hidden: &[String]) -> Result<Secret, UserError> {
+    command_output_within(command, name, hidden, &[], key_command::TIME_LIMIT).await
 }
 
 /// Like [`printed`], with further variables and another time limit. The error is the reason, as part of a
 /// sentence.
-async fn printed_within(
+async fn command_output_within(
     command: &str,
     name: &str,
     hidden: &[String],
@@ -267,7 +267,7 @@ fn file(path: &std::path::Path) -> Result<String, UserError> {
 }
 
 /// A token in an answer of OAuth, with `expires_in` or `expires_on`.
-fn bearer(answer: &Value) -> Result<Granted, UserError> {
+fn bearer(answer: &Value) -> Result<ExpiringKey, UserError> {
     let token = answer.get("access_token").or_else(|| answer.get("accessToken")).and_then(Value::as_str);
     let token = token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
     let token = token.ok_or("the answer has no usable token")?;
@@ -276,5 +276,5 @@ fn bearer(answer: &Value) -> Result<Granted, UserError> {
         value.as_i64().or_else(|| value.as_str()?.parse().ok())
     };
     let expires = number("expires_on").or_else(|| Some(now() + number("expires_in")?));
-    Ok(Granted { key: Secret::new(token), expires })
+    Ok(ExpiringKey { key: Secret::new(token), expires })
 }

@@ -4,11 +4,11 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use url::Url;
 
-use super::callback::{Callback, Mark, PastedAddress, in_time, shown};
-use super::requests::{NoTokens, Requests, checked};
+use super::callback::{Callback, Mark, PastedAddress, in_time, show_outcome};
+use super::requests::{NoTokens, Requests, check_url};
 use super::rows::{Browser, BrowserStyle};
 use super::tokens::text;
-use super::{Granted, challenge, random_word};
+use super::{LoginCredential, challenge, random_word};
 use crate::secrets::Secret;
 use tau_tools::user_error::UserError;
 
@@ -40,7 +40,7 @@ impl BrowserLogin {
             None => why.into(),
         })?;
         let row = requests.row;
-        let mut page = checked(&requests.address(browser.authorize))?;
+        let mut page = check_url(&requests.address(browser.authorize))?;
         {
             let mut query = page.query_pairs_mut();
             match (browser.style, &mark) {
@@ -67,23 +67,23 @@ impl BrowserLogin {
     pub(super) async fn finish(
         mut self,
         pasted: &mut mpsc::Receiver<PastedAddress>,
-    ) -> Result<Granted, UserError> {
+    ) -> Result<LoginCredential, UserError> {
         in_time(async {
             let (code, _, visitor) = self.callback.code(&self.mark, pasted).await?;
-            shown(visitor, self.exchange(&code).await).await
+            show_outcome(visitor, self.exchange(&code).await).await
         })
         .await
     }
 
-    async fn exchange(&self, code: &str) -> Result<Granted, UserError> {
+    async fn exchange(&self, code: &str) -> Result<LoginCredential, UserError> {
         let granted = match self.style {
             BrowserStyle::Oauth => {
                 let redirect = self.callback.address().as_str();
-                self.requests.code(code, &self.verifier, redirect).await.map(Granted::Tokens)
+                self.requests.code(code, &self.verifier, redirect).await.map(LoginCredential::Tokens)
             }
-            BrowserStyle::OpenRouter => self.key(code).await.map(Granted::Key),
+            BrowserStyle::OpenRouter => self.key(code).await.map(LoginCredential::Key),
         };
-        granted.map_err(|error| format!("there are no tokens: {}", error.said()).into())
+        granted.map_err(|error| format!("there are no tokens: {}", error.reason()).into())
     }
 
     /// Exchanges a code for an API key.
@@ -91,7 +91,7 @@ impl BrowserLogin {
         let body = json!({ "code": code, "code_verifier": self.verifier, "code_challenge_method": "S256" });
         let answer = self.requests.json(self.requests.row.token, &body).await.map_err(NoTokens::Failed)?;
         if !(200..300).contains(&answer.status) {
-            return Err(NoTokens::Refused(answer.said(&[code, &self.verifier])));
+            return Err(NoTokens::Refused(answer.error_text(&[code, &self.verifier])));
         }
         let key = text(&answer.body, "key").filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()));
         key.map(Secret::new).ok_or_else(|| NoTokens::Failed("the server's answer has no usable key".into()))

@@ -94,7 +94,10 @@ pub(crate) async fn in_time<T>(login: impl Future<Output = Result<T, UserError>>
 }
 
 /// Shows the end of a login in the browser, if that is where it came from.
-pub(crate) async fn shown<T>(visitor: Option<Visitor>, done: Result<T, UserError>) -> Result<T, UserError> {
+pub(crate) async fn show_outcome<T>(
+    visitor: Option<Visitor>,
+    done: Result<T, UserError>,
+) -> Result<T, UserError> {
     if let Some(visitor) = visitor {
         let failed = done.as_ref().err().map(|why| format!("tau is not logged in: {why}."));
         visitor.show(Page::of_login(failed.as_deref())).await;
@@ -133,7 +136,7 @@ impl Visitor {
     }
 
     async fn write(&mut self, page: Page<'_>) -> std::io::Result<()> {
-        let (title, text) = (escaped(page.title), escaped(page.text));
+        let (title, text) = (escape_line(page.title), escape_line(page.text));
         let body = format!(
             "<!doctype html><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
              <title>{title}</title><style>body{{font:16px sans-serif;margin:4em auto;max-width:36em;\
@@ -205,7 +208,7 @@ impl Callback {
                 Arrival::Refused(why) => format!("the login was refused: {}", without(&why, &[])).into(),
                 Arrival::Foreign => continue,
             };
-            return shown(visitor, Err(failed)).await;
+            return show_outcome(visitor, Err(failed)).await;
         }
     }
 
@@ -260,8 +263,8 @@ async fn request(mut stream: TcpStream, base: Url) -> Option<(Url, Visitor)> {
 }
 
 /// Text for a page, on one line.
-fn escaped(text: &str) -> String {
-    pen::escaped(&text.replace(char::is_control, " "))
+fn escape_line(text: &str) -> String {
+    pen::escape_html(&text.replace(char::is_control, " "))
 }
 
 #[cfg(test)]
@@ -294,6 +297,6 @@ mod tests {
 
     #[test]
     fn pages_hold_text_only() {
-        assert_eq!(escaped("<a href='x'>\u{1b}&\"\n"), "&lt;a href=&#39;x&#39;&gt; &amp;&quot; ");
+        assert_eq!(escape_line("<a href='x'>\u{1b}&\"\n"), "&lt;a href=&#39;x&#39;&gt; &amp;&quot; ");
     }
 }

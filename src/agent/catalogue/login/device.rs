@@ -6,10 +6,10 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 use url::Url;
 
-use super::requests::{Answer, NoTokens, Requests, checked};
+use super::requests::{Answer, NoTokens, Requests, check_url};
 use super::rows::{Device, DeviceStyle};
 use super::tokens::{seconds, text};
-use super::{Granted, LoginTokens, challenge, random_word};
+use super::{LoginCredential, LoginTokens, challenge, random_word};
 use tau_tools::user_error::UserError;
 
 /// The grant of RFC 8628.
@@ -42,7 +42,7 @@ pub(super) struct DeviceLogin {
 }
 
 /// The state of the code, as the server reports it.
-enum Said {
+enum CodeState {
     Granted(Box<LoginTokens>),
     Pending,
     /// Ask less often; the time between two questions, if the server names it.
@@ -74,7 +74,7 @@ impl DeviceLogin {
             }
         };
         if !(200..300).contains(&answer.status) || answer.error().is_some() {
-            return Err(format!("the server gives no code: {}", answer.said(&[])).into());
+            return Err(format!("the server gives no code: {}", answer.error_text(&[])).into());
         }
         let field = |name: &str| text(&answer.body, name);
         let (id, page) = match device.style {
@@ -88,10 +88,10 @@ impl DeviceLogin {
         else {
             return Err("the server's answer has no code".into());
         };
-        let page = checked(&page).map_err(|why| format!("the server's page cannot be opened: {why}"))?;
+        let page = check_url(&page).map_err(|why| format!("the server's page cannot be opened: {why}"))?;
         let life = seconds(&answer.body, "expires_in").unwrap_or(LIFE).min(MAX_LIFE);
         let (code, id) = (code.to_owned(), id.to_owned());
-        let interval = bounded(seconds(&answer.body, "interval").unwrap_or(INTERVAL));
+        let interval = clamp_interval(seconds(&answer.body, "interval").unwrap_or(INTERVAL));
         let deadline = Instant::now() + Duration::from_secs_f64(life);
         Ok(DeviceLogin { requests, device, page, code, id, verifier, interval, deadline })
     }
@@ -104,7 +104,7 @@ impl DeviceLogin {
         &self.code
     }
 
-    pub(super) async fn finish(self) -> Result<Granted, UserError> {
+    pub(super) async fn finish(self) -> Result<LoginCredential, UserError> {
         let (mut interval, mut lost) = (self.interval, 0);
         loop {
             let next = Instant::now() + Duration::from_secs_f64(interval);
@@ -113,10 +113,10 @@ impl DeviceLogin {
             }
             sleep(next.saturating_duration_since(Instant::now())).await;
             match self.ask().await {
-                Ok(Said::Granted(tokens)) => return Ok(Granted::Tokens(*tokens)),
-                Ok(Said::Over(why)) => return Err(why.into()),
-                Ok(Said::Pending) => lost = 0,
-                Ok(Said::SlowDown(named)) => (interval, lost) = (slower(interval, named), 0),
+                Ok(CodeState::Granted(tokens)) => return Ok(LoginCredential::Tokens(*tokens)),
+                Ok(CodeState::Over(why)) => return Err(why.into()),
+                Ok(CodeState::Pending) => lost = 0,
+                Ok(CodeState::SlowDown(named)) => (interval, lost) = (slower(interval, named), 0),
                 Err(why) => {
                     lost += 1;
                     if lost >= LOST {
@@ -129,7 +129,7 @@ impl DeviceLogin {
     }
 
     /// Asks whether the user has typed the code. The error is the reason there was no answer.
-    async fn ask(&self) -> Result<Said, UserError> {
+    async fn ask(&self) -> Result<CodeState, UserError> {
         match self.device.style {
             DeviceStyle::ChatGpt { callback, .. } => {
                 let body = json!({ "device_auth_id": self.id, "user_code": self.code });
@@ -153,37 +153,37 @@ impl DeviceLogin {
                 if answer.status >= 300 || answer.error().is_some() {
                     return self.judge(&answer);
                 }
-                granted(self.requests.granted(&answer, None, &self.secrets()).await)
+                code_state(self.requests.tokens_from_answer(&answer, None, &self.secrets()).await)
             }
         }
     }
 
     /// Exchanges the code that the user's browser would have brought.
-    async fn exchange(&self, answer: &Answer, callback: &str) -> Result<Said, UserError> {
+    async fn exchange(&self, answer: &Answer, callback: &str) -> Result<CodeState, UserError> {
         let field = |name: &str| text(&answer.body, name);
         let (Some(code), Some(verifier)) = (field("authorization_code"), field("code_verifier")) else {
-            return Ok(Said::Over("the server's answer has no code".to_owned()));
+            return Ok(CodeState::Over("the server's answer has no code".to_owned()));
         };
         let redirect = self.requests.address(callback);
         // The code can be used once, so that a lost answer ends the login.
         Ok(match self.requests.code(code, verifier, &redirect).await {
-            Ok(tokens) => Said::Granted(Box::new(tokens)),
-            Err(error) => Said::Over(format!("there are no tokens: {}", error.said())),
+            Ok(tokens) => CodeState::Granted(Box::new(tokens)),
+            Err(error) => CodeState::Over(format!("there are no tokens: {}", error.reason())),
         })
     }
 
-    fn judge(&self, answer: &Answer) -> Result<Said, UserError> {
+    fn judge(&self, answer: &Answer) -> Result<CodeState, UserError> {
         let is_chatgpt = matches!(self.device.style, DeviceStyle::ChatGpt { .. });
         Ok(match (answer.error(), answer.status) {
-            (Some("authorization_pending" | "deviceauth_authorization_pending"), _) => Said::Pending,
-            (Some("slow_down"), _) => Said::SlowDown(seconds(&answer.body, "interval")),
+            (Some("authorization_pending" | "deviceauth_authorization_pending"), _) => CodeState::Pending,
+            (Some("slow_down"), _) => CodeState::SlowDown(seconds(&answer.body, "interval")),
             (Some("expired_token"), _) => {
-                Said::Over("the code has expired; log in again for a new one".to_owned())
+                CodeState::Over("the code has expired; log in again for a new one".to_owned())
             }
-            (Some("access_denied"), _) => Said::Over("the login was refused".to_owned()),
-            (_, 403 | 404) if is_chatgpt => Said::Pending,
-            (_, 429 | 500..) => return Err(answer.said(&self.secrets()).into()),
-            _ => Said::Over(answer.said(&self.secrets())),
+            (Some("access_denied"), _) => CodeState::Over("the login was refused".to_owned()),
+            (_, 403 | 404) if is_chatgpt => CodeState::Pending,
+            (_, 429 | 500..) => return Err(answer.error_text(&self.secrets()).into()),
+            _ => CodeState::Over(answer.error_text(&self.secrets())),
         })
     }
 
@@ -193,20 +193,20 @@ impl DeviceLogin {
 }
 
 /// The state of the code after the exchange for tokens.
-fn granted(tokens: Result<LoginTokens, NoTokens>) -> Result<Said, UserError> {
+fn code_state(tokens: Result<LoginTokens, NoTokens>) -> Result<CodeState, UserError> {
     match tokens {
-        Ok(tokens) => Ok(Said::Granted(Box::new(tokens))),
-        Err(error) => Ok(Said::Over(format!("there are no tokens: {}", error.said()))),
+        Ok(tokens) => Ok(CodeState::Granted(Box::new(tokens))),
+        Err(error) => Ok(CodeState::Over(format!("there are no tokens: {}", error.reason()))),
     }
 }
 
-fn bounded(seconds: f64) -> f64 {
+fn clamp_interval(seconds: f64) -> f64 {
     seconds.clamp(BOUNDS.0, BOUNDS.1)
 }
 
 /// The time between two questions after the server asked for a longer one, and perhaps named it.
 fn slower(interval: f64, named: Option<f64>) -> f64 {
-    bounded(named.filter(|named| *named > interval).unwrap_or(interval + SLOWER))
+    clamp_interval(named.filter(|named| *named > interval).unwrap_or(interval + SLOWER))
 }
 
 #[cfg(test)]
@@ -219,6 +219,6 @@ mod tests {
         assert_eq!(slower(5.0, Some(7.0)), 7.0);
         assert_eq!(slower(5.0, Some(1.0)), 10.0, "never more often");
         assert_eq!(slower(119.0, None), 120.0);
-        assert_eq!((bounded(0.0), bounded(0.3)), (0.2, 0.3));
+        assert_eq!((clamp_interval(0.0), clamp_interval(0.3)), (0.2, 0.3));
     }
 }

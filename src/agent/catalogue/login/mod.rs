@@ -29,9 +29,9 @@ pub use callback::PastedAddress;
 use device::DeviceLogin;
 pub(super) use renewal::{LoginOf, Renewals};
 use requests::Requests;
-pub(in crate::catalogue) use requests::checked;
-pub use rows::{LOGINS, LoginRow, named, of_provider};
-use tau_tools::budget::shortened;
+pub(in crate::catalogue) use requests::check_url;
+pub use rows::{LOGINS, LoginRow, find_by_name, of_provider};
+use tau_tools::budget::shorten;
 use tau_tools::user_error::UserError;
 pub use tokens::LoginTokens;
 
@@ -48,18 +48,18 @@ pub struct LoginPlace {
 }
 
 /// The result of a login.
-pub enum Granted {
+pub enum LoginCredential {
     /// Tokens, which are renewed.
     Tokens(LoginTokens),
     /// An API key.
     Key(Secret),
 }
 
-impl std::fmt::Debug for Granted {
+impl std::fmt::Debug for LoginCredential {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Granted::Tokens(_) => "Tokens(…)",
-            Granted::Key(_) => "Key(…)",
+            LoginCredential::Tokens(_) => "Tokens(…)",
+            LoginCredential::Key(_) => "Key(…)",
         })
     }
 }
@@ -112,7 +112,10 @@ impl ProviderLogin {
 
     /// Waits for the user. `pasted` are final addresses of a browser on another machine. The error is the
     /// reason there are no tokens, as part of a sentence.
-    pub async fn finish(self, pasted: &mut mpsc::Receiver<PastedAddress>) -> Result<Granted, UserError> {
+    pub async fn finish(
+        self,
+        pasted: &mut mpsc::Receiver<PastedAddress>,
+    ) -> Result<LoginCredential, UserError> {
         match self.0 {
             Way::Browser(login) => login.finish(pasted).await,
             Way::Device(login) => login.finish().await,
@@ -124,7 +127,7 @@ impl ProviderLogin {
 pub(crate) fn without(text: &str, secrets: &[&str]) -> String {
     let mut known = Secrets::default();
     secrets.iter().for_each(|secret| known.add_exactly(secret));
-    shortened(&known.redact(&text.split_whitespace().collect::<Vec<_>>().join(" ")), MAX_SAID_LEN)
+    shorten(&known.redact(&text.split_whitespace().collect::<Vec<_>>().join(" ")), MAX_SAID_LEN)
 }
 
 /// An unguessable word for an address or a verifier (43 characters).

@@ -53,7 +53,7 @@ impl Renewals {
         match self.renew(login, tokens.access.clone()).await {
             // It can still be used.
             Err((error, _)) if !tokens.has_expired(now()) => {
-                tracing::warn!(why = error.said(), provider = row.provider, "cannot renew the tokens");
+                tracing::warn!(why = error.reason(), provider = row.provider, "cannot renew the tokens");
                 Ok(Some(Secret::new(&tokens.access)))
             }
             renewed => renewed.map_err(|(error, row)| failure(error, row)),
@@ -95,7 +95,7 @@ impl Renewals {
             return Ok(Some(Secret::new(&held.access)));
         }
         let requests = Requests::new(login.row, &login.place, &self.http).map_err(NoTokens::Failed)?;
-        let renewed = requests.renewed(&held).await?;
+        let renewed = requests.renew_tokens(&held).await?;
         let (file, entry, used) = (self.file.clone(), renewed.entry(), held.refresh);
         let saving = spawn_blocking(move || {
             file.change(|stored| {

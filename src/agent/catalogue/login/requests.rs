@@ -33,7 +33,7 @@ impl Answer {
     }
 
     /// The error in words, without these secrets.
-    pub(super) fn said(&self, secrets: &[&str]) -> String {
+    pub(super) fn error_text(&self, secrets: &[&str]) -> String {
         let error = self.error();
         let nested = self.body.get("error").and_then(|error| text(error, "message"));
         // GitHub explains the refusal to the user in the details; its `message` is for developers.
@@ -60,7 +60,7 @@ pub(super) enum NoTokens {
 
 impl NoTokens {
     /// The reason, as part of a sentence.
-    pub(super) fn said(self) -> String {
+    pub(super) fn reason(self) -> String {
         match self {
             NoTokens::Refused(why) | NoTokens::Denied(why) => why,
             NoTokens::Failed(why) => why.into(),
@@ -84,7 +84,7 @@ impl Requests {
         http: &Arc<Http>,
     ) -> Result<Self, UserError> {
         let set = place.url.as_deref();
-        let base = checked(set.unwrap_or(row.url))
+        let base = check_url(set.unwrap_or(row.url))
             .map_err(|why| format!("the login's `url` in models.toml cannot be used: {why}"))?;
         Ok(Requests { row, base, http: Arc::clone(http) })
     }
@@ -141,18 +141,18 @@ impl Requests {
             ("redirect_uri", redirect),
         ];
         let answer = self.form(self.row.token, &fields).await.map_err(NoTokens::Failed)?;
-        self.granted(&answer, None, &[code, verifier]).await
+        self.tokens_from_answer(&answer, None, &[code, verifier]).await
     }
 
     /// The tokens in an answer of the token endpoint; `before` are the ones that they replace.
-    pub(super) async fn granted(
+    pub(super) async fn tokens_from_answer(
         &self,
         answer: &Answer,
         before: Option<&LoginTokens>,
         secrets: &[&str],
     ) -> Result<LoginTokens, NoTokens> {
         if !(200..300).contains(&answer.status) || answer.error().is_some() {
-            let said = answer.said(secrets);
+            let said = answer.error_text(secrets);
             return Err(match answer.status {
                 429 | 500.. => NoTokens::Failed(said.into()),
                 _ => NoTokens::Refused(said),
@@ -166,7 +166,7 @@ impl Requests {
         }
     }
 
-    pub(super) async fn renewed(&self, tokens: &LoginTokens) -> Result<LoginTokens, NoTokens> {
+    pub(super) async fn renew_tokens(&self, tokens: &LoginTokens) -> Result<LoginTokens, NoTokens> {
         let refresh = tokens.refresh.as_str();
         if refresh.is_empty() {
             return Err(NoTokens::Refused("it cannot be renewed".to_owned()));
@@ -180,7 +180,7 @@ impl Requests {
                     ("client_id", self.row.client_id),
                 ];
                 let answer = self.form(self.row.token, &fields).await.map_err(NoTokens::Failed)?;
-                self.granted(&answer, Some(tokens), &[refresh, &tokens.access]).await
+                self.tokens_from_answer(&answer, Some(tokens), &[refresh, &tokens.access]).await
             }
         }
     }
@@ -195,7 +195,7 @@ impl Requests {
         let request = http::Request::get(url).header("authorization", format!("Bearer {github}"));
         let answer = self.send(request, Vec::new()).await.map_err(NoTokens::Failed)?;
         if !(200..300).contains(&answer.status) {
-            let said = answer.said(&[github]);
+            let said = answer.error_text(&[github]);
             return Err(match answer.status {
                 429 | 500.. => NoTokens::Failed(said.into()),
                 403 => NoTokens::Denied(said),
@@ -210,7 +210,7 @@ impl Requests {
     /// The tokens without an address that they must not be sent to.
     fn with_safe_address(&self, mut tokens: LoginTokens) -> LoginTokens {
         let is_safe = |address: &String| {
-            checked(address).is_ok() && (self.is_local() || !super::super::is_loopback(address))
+            check_url(address).is_ok() && (self.is_local() || !super::super::is_loopback(address))
         };
         tokens.address = tokens.address.filter(is_safe);
         tokens
@@ -219,7 +219,7 @@ impl Requests {
 
 /// An address that secrets may be sent to: over TLS, or to this machine. The error is the reason, as part of
 /// a sentence.
-pub(in crate::catalogue) fn checked(text: &str) -> Result<Url, UserError> {
+pub(in crate::catalogue) fn check_url(text: &str) -> Result<Url, UserError> {
     let url = Url::parse(text).map_err(|_| "it is not a valid address".to_owned())?;
     let is_plain = url.username().is_empty() && url.password().is_none();
     match url.scheme() {
@@ -232,19 +232,19 @@ pub(in crate::catalogue) fn checked(text: &str) -> Result<Url, UserError> {
 
 #[cfg(test)]
 mod tests {
-    use super::checked;
+    use super::check_url;
 
     #[test]
     fn secrets_go_over_tls_or_stay_on_this_machine() {
         for good in
             ["https://github.com", "https://10.0.0.1:8443/x", "http://127.0.0.1:1", "http://localhost:1"]
         {
-            assert!(checked(good).is_ok(), "{good}");
+            assert!(check_url(good).is_ok(), "{good}");
         }
         for bad in
             ["http://github.com", "https://a:b@github.com", "file:///etc/passwd", "x", "javascript:1", ""]
         {
-            assert!(checked(bad).is_err(), "{bad}");
+            assert!(check_url(bad).is_err(), "{bad}");
         }
     }
 }

@@ -193,7 +193,7 @@ pub static LOGINS: [LoginRow; 6] = [
 ];
 
 /// The login with this name: that of its provider, or its short one.
-pub fn named(name: &str) -> Option<&'static LoginRow> {
+pub fn find_by_name(name: &str) -> Option<&'static LoginRow> {
     LOGINS.iter().find(|row| row.provider == name || row.alias == name)
 }
 
@@ -217,11 +217,11 @@ mod tests {
     #[test]
     fn every_row_is_for_a_known_provider_and_has_a_way() {
         for row in &LOGINS {
-            assert!(providers::named(row.provider).is_some(), "{row:?}");
+            assert!(providers::find_by_id(row.provider).is_some(), "{row:?}");
             let ways = row.browser.is_some() || row.has_device();
             assert!(ways != row.pasted.is_some(), "{row:?}");
             assert!(!ways || row.url.starts_with("https://"), "{row:?}");
-            assert_eq!((named(row.alias), named(row.provider)), (Some(row), Some(row)));
+            assert_eq!((find_by_name(row.alias), find_by_name(row.provider)), (Some(row), Some(row)));
         }
     }
 }

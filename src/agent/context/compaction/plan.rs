@@ -61,7 +61,7 @@ pub fn plan(tree: &Tree, effort: Attempt, instructions: Option<&str>) -> Option<
     let last_said = if staying.iter().any(|(_, message)| is_said(message)) {
         None
     } else {
-        last_said(tree, &going).map(|content| transcript::ends(&text_of(&content), verbatim))
+        last_user_content(tree, &going).map(|content| transcript::ends(&text_of(&content), verbatim))
     };
     let result_bytes = RESULT_BYTES[usize::from(effort.again)];
     let shown = transcript::text(&going, result_bytes, effort.shown);
@@ -83,7 +83,7 @@ fn is_said(message: &Message) -> bool {
 
 /// The last user message. A run that is summarized for the second time began before the first summary, so its
 /// message may be older than the context.
-fn last_said(tree: &Tree, going: &[Arc<Message>]) -> Option<UserContent> {
+fn last_user_content(tree: &Tree, going: &[Arc<Message>]) -> Option<UserContent> {
     let content = |message: &Message| match message {
         Message::User(user) => Some(user.content.clone()),
         _ => None,

@@ -48,7 +48,7 @@ pub fn of_messages<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> 
 /// the rest of the request (prompt and tools).
 pub(crate) fn of_context(tree: &Tree, fixed: impl FnOnce() -> u64) -> u64 {
     let path = tree.branch();
-    let counted = path.iter().enumerate().rev().find_map(|(at, entry)| Some((at, used(entry)?)));
+    let counted = path.iter().enumerate().rev().find_map(|(at, entry)| Some((at, context_tokens(entry)?)));
     let changed = path.iter().rposition(|entry| {
         matches!(entry.body, Body::Compaction { .. } | Body::ContextEdit { .. } | Body::BranchSummary { .. })
     });
@@ -68,13 +68,13 @@ pub(crate) fn of_context(tree: &Tree, fixed: impl FnOnce() -> u64) -> u64 {
 /// Whether nothing was counted since the last compaction, so that the size is a guess.
 pub(crate) fn is_stale(tree: &Tree) -> bool {
     let path = tree.branch();
-    let counted = path.iter().rposition(|entry| used(entry).is_some());
+    let counted = path.iter().rposition(|entry| context_tokens(entry).is_some());
     let compacted = path.iter().rposition(|entry| matches!(entry.body, Body::Compaction { .. }));
     compacted.is_some_and(|compacted| counted.is_none_or(|counted| counted < compacted))
 }
 
 /// The provider's count for an answer; `None` if it did not count or did not finish.
-fn used(entry: &Entry) -> Option<u64> {
+fn context_tokens(entry: &Entry) -> Option<u64> {
     let Body::Message { message } = &entry.body else { return None };
     let Message::Assistant(answer) = message.as_ref() else { return None };
     answer.context()

@@ -46,38 +46,41 @@ fn floor(text: &str, at: usize) -> usize {
 
 fn part(message: &Message, result: usize) -> String {
     match message {
-        Message::User(user) => said("user", &user.content.text()),
-        Message::Custom(custom) => said("note", &custom.content.text()),
+        Message::User(user) => format_section("user", &user.content.text()),
+        Message::Custom(custom) => format_section("note", &custom.content.text()),
         Message::Assistant(answer) => assistant(answer, result),
         Message::ToolResult(answer) => {
-            let text = ends(&seen(&answer.content), result);
+            let text = ends(&content_text(&answer.content), result);
             let failed = if answer.is_error { ", which failed" } else { "" };
-            said(&format!("result of {}{failed}", answer.tool_name), &text)
+            format_section(&format!("result of {}{failed}", answer.tool_name), &text)
         }
         Message::BashExecution(run) if run.exclude_from_context => String::new(),
         Message::Application(_) => String::new(),
-        Message::BashExecution(run) => {
-            said("command by the user", &format!("$ {}\n{}", run.command, ends(&run.noted_output(), result)))
+        Message::BashExecution(run) => format_section(
+            "command by the user",
+            &format!("$ {}\n{}", run.command, ends(&run.output_with_note(), result)),
+        ),
+        Message::BranchSummary(branch) => {
+            format_section("summary of a branch that was left", &branch.summary)
         }
-        Message::BranchSummary(branch) => said("summary of a branch that was left", &branch.summary),
-        Message::CompactionSummary(summary) => said("earlier summary", &summary.summary),
+        Message::CompactionSummary(summary) => format_section("earlier summary", &summary.summary),
     }
 }
 
 fn assistant(answer: &AssistantMessage, result: usize) -> String {
     let parts = answer.content.iter().map(|block| match block {
-        Block::Text { text, .. } => said("assistant", text),
-        Block::Thinking { thinking, .. } => said("assistant, thinking", &ends(thinking, result)),
+        Block::Text { text, .. } => format_section("assistant", text),
+        Block::Thinking { thinking, .. } => format_section("assistant, thinking", &ends(thinking, result)),
         Block::ToolCall(call) => {
             let arguments = ends(&call.arguments.to_string(), result);
-            said("assistant, calling", &format!("{} {arguments}", call.name))
+            format_section("assistant, calling", &format!("{} {arguments}", call.name))
         }
         Block::Image { .. } | Block::Unknown(_) => String::new(),
     });
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-fn seen(content: &[Content]) -> String {
+fn content_text(content: &[Content]) -> String {
     let texts = content.iter().map(|part| match part {
         Content::Text { text } => text.as_str(),
         Content::Image { .. } => "[a picture]",
@@ -85,7 +88,7 @@ fn seen(content: &[Content]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn said(who: &str, text: &str) -> String {
+fn format_section(who: &str, text: &str) -> String {
     match text.trim() {
         "" => String::new(),
         text => format!("[{who}]\n{text}"),

@@ -10,13 +10,13 @@ use crate::engine::calls::exact_calls::{ExactCall, ExactCalls};
 use crate::extensions::hooks::HookPermission;
 use tau_protocol::approval::ApprovalRequest;
 use tau_tools::sandbox::SandboxDenial;
-use tau_tools::{Access, Approved, Preview, ToolError};
+use tau_tools::{Access, ApprovedPart, Preview, ToolError};
 
 /// The maximum number of earlier calls that are remembered.
 const MAX_EARLIER: usize = 1_000;
 
 /// The decision on a call: the approved part, or the reason it was refused.
-pub(crate) type Decision = Result<Approved, ToolError>;
+pub(crate) type Decision = Result<ApprovedPart, ToolError>;
 
 /// A prepared call to be judged.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl Approvals {
     /// of the latter.
     pub(crate) fn end_session(&mut self) -> bool {
         self.earlier.clear();
-        std::mem::take(&mut self.exact).listed().next().is_some()
+        std::mem::take(&mut self.exact).rules_for_display().next().is_some()
     }
 
     pub(crate) fn take_all(&mut self) -> Vec<WaitingCall> {

@@ -214,7 +214,7 @@ impl CallOrder {
     }
 
     /// Ends the calls whose decision is held, with this reason. Returns their indexes.
-    pub(crate) fn refuse_held(&mut self, reason: &str) -> Vec<usize> {
+    pub(crate) fn refuse_held_calls(&mut self, reason: &str) -> Vec<usize> {
         let mut refused = Vec::new();
         for (index, place) in self.0.iter_mut().enumerate() {
             if let Some(HeldDecision { task, .. }) = place.held.take() {

@@ -18,10 +18,10 @@ const MAX_KEPT: usize = 64 << 20;
 
 /// The pictures of earlier requests, by the size and the hash of the original.
 #[derive(Debug, Default)]
-pub(crate) struct FittedPictures(Mutex<HashMap<(usize, u64), Option<Fitted>>>);
+pub(crate) struct FittedPictures(Mutex<HashMap<(usize, u64), Option<FittedPicture>>>);
 
 /// A picture: its base64, and its MIME type.
-type Fitted = (Arc<str>, String);
+type FittedPicture = (Arc<str>, String);
 
 /// The pictures that the user knows to be left out of requests.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl FittedPictures {
 
     /// `None` if the message needs no change.
     fn fit_message(&self, message: &Message) -> Option<Message> {
-        let fitted: Vec<Option<Fitted>> = pictures(message)
+        let fitted: Vec<Option<FittedPicture>> = pictures(message)
             .into_iter()
             .map(|(data, mime_type)| self.fit_picture(data, mime_type))
             .collect();
@@ -111,7 +111,7 @@ impl FittedPictures {
         Some(message)
     }
 
-    fn fit_picture(&self, data: &str, mime_type: &str) -> Option<Fitted> {
+    fn fit_picture(&self, data: &str, mime_type: &str) -> Option<FittedPicture> {
         let mut hasher = DefaultHasher::new();
         (data, mime_type).hash(&mut hasher);
         let key = (data.len(), hasher.finish());
@@ -119,9 +119,9 @@ impl FittedPictures {
         if let Some(known) = lock().get(&key) {
             return known.clone();
         }
-        let fitted = picture::fitted(data, mime_type).map(|(data, kind)| (Arc::from(data), kind));
+        let fitted = picture::fit_image(data, mime_type).map(|(data, kind)| (Arc::from(data), kind));
         let mut kept = lock();
-        let size = |fitted: &Option<Fitted>| fitted.as_ref().map_or(64, |(data, _)| data.len());
+        let size = |fitted: &Option<FittedPicture>| fitted.as_ref().map_or(64, |(data, _)| data.len());
         if kept.values().map(size).sum::<usize>() + size(&fitted) > MAX_KEPT {
             kept.clear();
         }

@@ -82,7 +82,7 @@ impl GoalPlace {
     }
 
     /// Called when a run has ended.
-    pub(crate) fn run_ended(&mut self) {
+    pub(crate) fn on_run_end(&mut self) {
         self.since = None;
     }
 
@@ -116,7 +116,7 @@ impl GoalPlace {
     }
 
     /// Records that the command with this id is the check, which `stop` ends; returns what waits for its end.
-    pub(crate) fn check_began(
+    pub(crate) fn on_check_start(
         &mut self,
         id: &str,
         stop: CancellationToken,
@@ -134,7 +134,7 @@ impl GoalPlace {
     }
 
     /// Takes the end of a command of the user; returns false if it is not the check.
-    pub(crate) fn ended(&mut self, id: Option<&str>, message: &BashExecution) -> bool {
+    pub(crate) fn complete_check(&mut self, id: Option<&str>, message: &BashExecution) -> bool {
         match self.check.take_if(|check| id == Some(check.id.as_str())) {
             Some(check) => check.result.send(message.clone()).is_ok(),
             None => false,

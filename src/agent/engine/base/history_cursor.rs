@@ -12,7 +12,7 @@ use tau_protocol::query::{PageFrom, PageGoal};
 use tau_tools::user_error::UserError;
 
 /// A finished survey, or why it failed.
-pub(crate) type Surveyed = Result<Survey, SessionError>;
+pub(crate) type SurveyResult = Result<Survey, SessionError>;
 /// A page that was read, or why reading failed.
 pub(crate) type PageRead = std::io::Result<BranchPage>;
 
@@ -23,7 +23,7 @@ pub(crate) struct HistoryCursor {
     /// The unread part of the file until it is surveyed. Pages wait for that.
     pub(crate) unsurveyed: Option<SurveyJob>,
     /// The survey, while it runs.
-    pub(crate) survey: Option<JoinHandle<Surveyed>>,
+    pub(crate) survey: Option<JoinHandle<SurveyResult>>,
     /// The waiting queries, by ticket.
     pub(crate) waiting: VecDeque<(u64, PageFrom, PageGoal)>,
     /// The page that is being read, and the ticket it is for.

@@ -65,7 +65,7 @@ impl LoopGuard {
     }
 
     /// The tool that the model is stuck on, if any.
-    pub(crate) fn stuck(&self) -> Option<&str> {
+    pub(crate) fn stuck_tool(&self) -> Option<&str> {
         self.stuck.as_deref()
     }
 }
@@ -123,21 +123,21 @@ mod tests {
         let turns: Vec<&[(&str, &str)]> = calls.iter().map(std::slice::from_ref).collect();
         let (noted, guard) = play(&turns);
         assert_eq!(noted, expected, "{calls:?}");
-        assert_eq!(guard.stuck().is_some(), expected.iter().any(|r| matches!(r, Repeat::Stuck(_))));
+        assert_eq!(guard.stuck_tool().is_some(), expected.iter().any(|r| matches!(r, Repeat::Stuck(_))));
     }
 
     #[test]
     fn alternating_calls_are_detected() {
         let (noted, guard) = play(&[[("a", "1")].as_slice(), &[("b", "1")]].repeat(5));
         assert_eq!(noted.last(), Some(&Repeat::Stuck(5)));
-        assert_eq!(guard.stuck(), Some("bash"));
+        assert_eq!(guard.stuck_tool(), Some("bash"));
     }
 
     #[test]
     fn one_answer_counts_once() {
         let (noted, guard) = play(&[&[("a", "1"); 20], &[("a", "1"); 20]]);
         assert_eq!(noted, [Repeat::Fresh, Repeat::Fresh]);
-        assert_eq!(guard.stuck(), None);
+        assert_eq!(guard.stuck_tool(), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::spending::SessionSpending;
 use tau_protocol::message::Usage;
 use tau_protocol::run::{RunEnd, RunLimits};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// The usage of a run so far. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Meter(Arc<MeterState>);
 
 #[derive(Debug, Default)]
 struct MeterState {
-    used: Mutex<Used>,
+    used: Mutex<RunBudget>,
     /// The run that asked for this one.
     above: Option<Meter>,
     /// The cost of the session before, and the limits of the session and of 24 hours; on the topmost meter.
@@ -26,7 +26,7 @@ struct MeterState {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Used {
+struct RunBudget {
     answers: u32,
     usage: Usage,
     /// The number of helpers that were started, with their own.
@@ -34,10 +34,10 @@ struct Used {
     limits: RunLimits,
 }
 
-impl Used {
+impl RunBudget {
     /// Whether this limit of a tree of runs is reached.
     fn has_reached(&self, end: RunEnd) -> bool {
-        let Used { usage, limits, .. } = self;
+        let RunBudget { usage, limits, .. } = self;
         match end {
             RunEnd::Dollars => limits.dollars.is_some_and(|most| usage.cost.total >= most),
             RunEnd::Tokens => limits.tokens.is_some_and(|most| tokens(usage) >= most),
@@ -91,12 +91,12 @@ impl Meter {
     pub(crate) fn overspent(&self) -> Option<(String, &'static str)> {
         self.chain().find_map(|meter| {
             let of_run = meter.usage().cost.total;
-            meter.0.spending.as_ref()?.reached(of_run)
+            meter.0.spending.as_ref()?.reached_limit(of_run)
         })
     }
 
     /// Counts a finished answer.
-    pub(crate) fn answered(&self) {
+    pub(crate) fn count_answer(&self) {
         let mut used = self.0.used.lock();
         used.answers = used.answers.saturating_add(1);
     }
@@ -125,7 +125,7 @@ impl Meter {
     }
 
     /// The limit that forbids another request, if one is reached: of this run, or of a run above it.
-    pub(crate) fn exceeded(&self) -> Option<RunEnd> {
+    pub(crate) fn reached_limit(&self) -> Option<RunEnd> {
         let used = *self.0.used.lock();
         if used.limits.turns.is_some_and(|most| used.answers >= most) {
             return Some(RunEnd::Turns);
@@ -144,14 +144,14 @@ impl Meter {
         let used = reached.unwrap_or_else(|| *self.0.used.lock());
         match end {
             RunEnd::Turns => {
-                format!("stopped after {}, the limit for a run", counted(u64::from(used.answers), "answer"))
+                format!("stopped after {}, the limit for a run", pluralize(u64::from(used.answers), "answer"))
             }
             RunEnd::Time => "stopped: the time limit of this run was reached".to_owned(),
             RunEnd::Dollars => {
                 format!("stopped: this run has reached its cost limit (${:.4} so far)", used.usage.cost.total)
             }
             RunEnd::Tokens => {
-                let tokens = counted(tokens(&used.usage), "token");
+                let tokens = pluralize(tokens(&used.usage), "token");
                 format!("stopped: this run has reached its token limit ({tokens} so far)")
             }
             RunEnd::Repeats => "stopped: the model keeps repeating the same call".to_owned(),
@@ -182,7 +182,7 @@ mod tests {
         let meter = Meter::default();
         let exceeded = |limits: RunLimits| {
             meter.limit(&limits);
-            meter.exceeded()
+            meter.reached_limit()
         };
         let turns = |turns| RunLimits { turns: Some(turns), ..RunLimits::default() };
         let dollars = |most| RunLimits { dollars: Some(most), ..RunLimits::default() };
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(exceeded(turns(0)), Some(RunEnd::Turns));
         meter.spend(&usage());
         meter.spend(&usage());
-        meter.answered();
+        meter.count_answer();
         let cases = [
             (RunLimits::default(), None),
             (turns(1), Some(RunEnd::Turns)),
@@ -215,11 +215,15 @@ mod tests {
         let (one, other) = (Meter::below(&root), Meter::below(&root));
         let inner = Meter::below(&one);
         inner.spend(&usage());
-        root.answered();
-        assert_eq!((inner.exceeded(), other.exceeded()), (None, None), "answers are counted run by run");
+        root.count_answer();
+        assert_eq!(
+            (inner.reached_limit(), other.reached_limit()),
+            (None, None),
+            "answers are counted run by run"
+        );
         other.spend(&usage());
         for meter in [&inner, &one, &other] {
-            assert_eq!(meter.exceeded(), Some(RunEnd::Dollars));
+            assert_eq!(meter.reached_limit(), Some(RunEnd::Dollars));
             assert!(meter.notice(RunEnd::Dollars).contains("$1.2000"), "that of the whole tree");
         }
         assert_eq!((one.usage().input, root.usage().input), (90, 180));

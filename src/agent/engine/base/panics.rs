@@ -13,12 +13,12 @@ pub(crate) fn text(panic: &(dyn Any + Send)) -> String {
 }
 
 /// The output of `work`, or the message of its panic. Its state must not be used after a panic.
-pub(crate) async fn guarded<F: Future>(work: F) -> Result<F::Output, UserError> {
+pub(crate) async fn catch_panic<F: Future>(work: F) -> Result<F::Output, UserError> {
     AssertUnwindSafe(work).catch_unwind().await.map_err(|panic| text(&*panic).into())
 }
 
 /// The items of `stream`; a panic in it is its last item.
-pub(crate) fn guarded_stream<S: Stream>(stream: S) -> impl Stream<Item = Result<S::Item, UserError>> {
+pub(crate) fn catch_stream_panic<S: Stream>(stream: S) -> impl Stream<Item = Result<S::Item, UserError>> {
     AssertUnwindSafe(stream).catch_unwind().map(|item| item.map_err(|panic| text(&*panic).into()))
 }
 
@@ -30,11 +30,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_becomes_its_message() {
-        assert_eq!(guarded(async { 1 }).await, Ok(1));
-        assert_eq!(guarded(async { panic!("fell over") }).await, Err::<(), _>("fell over".into()));
-        assert_eq!(guarded(async { panic!("at {}", 7) }).await, Err::<(), _>("at 7".into()));
+        assert_eq!(catch_panic(async { 1 }).await, Ok(1));
+        assert_eq!(catch_panic(async { panic!("fell over") }).await, Err::<(), _>("fell over".into()));
+        assert_eq!(catch_panic(async { panic!("at {}", 7) }).await, Err::<(), _>("at 7".into()));
         let items = stream::iter([1, 2, 3]).map(|n| if n < 3 { n } else { panic!("third") });
-        let seen: Vec<_> = guarded_stream(items).collect().await;
+        let seen: Vec<_> = catch_stream_panic(items).collect().await;
         assert_eq!(seen, [Ok(1), Ok(2), Err("third".into())]);
     }
 }

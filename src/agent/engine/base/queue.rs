@@ -4,7 +4,7 @@
 //! would stop, each queue one message at a time or all at once. Aborting leaves both as they are;
 //! only [`Queues::take`] and [`Queues::clear`] empty them.
 //!
-//! What was delivered counts as waiting until the session has it: [`Queues::kept`].
+//! What was delivered counts as waiting until the session has it: [`Queues::messages_to_keep`].
 
 use std::collections::VecDeque;
 
@@ -132,13 +132,13 @@ impl Queues {
     }
 
     /// Notes that the session has what was delivered, or that it is never sent; returns whether there was anything.
-    pub(crate) fn have_arrived(&mut self) -> bool {
+    pub(crate) fn finish_delivery(&mut self) -> bool {
         self.has_new = false;
         !std::mem::take(&mut self.delivered).is_empty()
     }
 
     /// The messages that would be lost with the process; `None` if there are none, and the session keeps none either.
-    pub(crate) fn kept(&mut self) -> Option<KeptQueues> {
+    pub(crate) fn messages_to_keep(&mut self) -> Option<KeptQueues> {
         let kept = KeptQueues {
             steering: self.delivered.iter().chain(&self.steering).cloned().collect(),
             follow_up: self.follow_up.iter().cloned().collect(),

@@ -39,12 +39,12 @@ impl Retries {
     }
 
     /// Like `new`, but with a random seed.
-    pub(crate) fn seeded(max: u32, mode: RetryMode) -> Self {
+    pub(crate) fn with_random_seed(max: u32, mode: RetryMode) -> Self {
         Self::new(max, mode, RandomState::new().hash_one(max))
     }
 
     /// The number of retries so far.
-    pub(crate) fn used(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.used
     }
 

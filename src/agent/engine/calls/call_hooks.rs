@@ -17,7 +17,7 @@ use tau_tools::{AnyTool, Content, Details, ToolError, ToolKind, ToolOutput};
 
 /// The runner for the hooks of these events; `None` if there are none.
 pub(crate) fn runner(engine: &Engine, events: &[HookEvent]) -> Option<HookRunner> {
-    let loaded = engine.config.behavior.extensions.loaded();
+    let loaded = engine.config.behavior.extensions.current();
     HookRunner::new(&loaded.hooks, events, || facts(engine))
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct CheckedCall {
 
 impl CheckedCall {
     /// A call that no hook affects.
-    pub(crate) fn unchanged(arguments: Value) -> Self {
+    pub(crate) fn new(arguments: Value) -> Self {
         CheckedCall { arguments, ..CheckedCall::default() }
     }
 }
@@ -119,7 +119,7 @@ impl CallHooks {
                 "denied by a hook of the user, the call was not run: {why}"
             )));
         }
-        let mut checked = CheckedCall::unchanged(arguments);
+        let mut checked = CheckedCall::new(arguments);
         checked.permission = outcome.permission;
         checked.notes = outcome.context;
         if let Some(input) = &outcome.updated_input {
@@ -157,7 +157,7 @@ impl CallHooks {
             notes.extend(outcome.block);
             notes.extend(outcome.context);
         }
-        output.content.extend(notes.iter().map(|note| Content::text(shown(note))));
+        output.content.extend(notes.iter().map(|note| Content::text(format_note(note))));
         Ok(output)
     }
 
@@ -179,7 +179,7 @@ impl CallHooks {
 }
 
 /// A note as the model reads it.
-fn shown(note: &str) -> String {
+fn format_note(note: &str) -> String {
     format!("A hook of the user: {note}")
 }
 
@@ -188,7 +188,7 @@ fn with_notes(mut error: ToolError, notes: &[String]) -> ToolError {
     let (ToolError::Refused { message, .. } | ToolError::Aborted { message, .. }) = &mut error;
     for note in notes {
         message.push('\n');
-        message.push_str(&shown(note));
+        message.push_str(&format_note(note));
     }
     error
 }

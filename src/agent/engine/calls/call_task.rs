@@ -15,7 +15,7 @@ use super::call_hooks::{CallHooks, CheckedCall, HookEffects};
 use crate::engine::base::approvals::{Decision, Review};
 use crate::engine::base::undo_place::CallUndo;
 use crate::engine::gate::sandbox_gate;
-use tau_tools::{AnyTool, Approved, ToolContext, ToolError, ToolOutput};
+use tau_tools::{AnyTool, ApprovedPart, ToolContext, ToolError, ToolOutput};
 
 /// The result of a call without a decision.
 pub(crate) const UNANSWERED: &str =
@@ -48,7 +48,7 @@ pub(crate) async fn carry_out(
     let mut effects = HookEffects::default();
     let checked = match &hooks {
         Some(hooks) => hooks.before(arguments, &stop, &mut effects).await,
-        None => Ok(CheckedCall::unchanged(arguments)),
+        None => Ok(CheckedCall::new(arguments)),
     };
     let checked = match checked {
         Ok(checked) => checked,
@@ -57,7 +57,7 @@ pub(crate) async fn carry_out(
             return CarriedOut { result: Err(error), waited, is_denied, notices, hooks: effects };
         }
     };
-    let mut carried = carry_out_checked(tool, &checked, context, index, reviews, undo).await;
+    let mut carried = carry_out_after_hooks(tool, &checked, context, index, reviews, undo).await;
     if let Some(hooks) = hooks {
         carried.result = hooks.after(&checked, carried.result, &stop, &mut effects).await;
     }
@@ -65,7 +65,7 @@ pub(crate) async fn carry_out(
 }
 
 /// Like [`carry_out`], after the hooks before the call.
-async fn carry_out_checked(
+async fn carry_out_after_hooks(
     tool: Arc<dyn AnyTool>,
     checked: &CheckedCall,
     context: ToolContext,
@@ -104,17 +104,18 @@ async fn carry_out_checked(
             let is_unasked = approved.sandbox.as_ref().is_some_and(|policy| policy.unasked);
             edited = approved.edited.take().or(edited);
             let touched = prepared.access.clone();
-            let work = prepared.apply(Approved { edited: edited.clone(), ..approved });
+            let work = prepared.apply(ApprovedPart { edited: edited.clone(), ..approved });
             // A call that needed no approval cannot have changed anything.
             let undo = undo.clone().filter(|_| !is_unasked);
             let (mut result, told) = CallUndo::around(undo, touched, work).await;
             notices.extend(told);
             if ran {
-                result = sandbox_gate::ran_again(result);
+                result = sandbox_gate::with_rerun_note(result);
             }
             // Once for the sandbox of commands that need no approval, and once for the sandbox of all
             // commands.
-            let Some(blocked) = sandbox_gate::blocked(&result).filter(|_| is_unasked || !was_asked) else {
+            let Some(blocked) = sandbox_gate::find_denial(&result).filter(|_| is_unasked || !was_asked)
+            else {
                 return result;
             };
             was_asked = !is_unasked;
@@ -126,7 +127,7 @@ async fn carry_out_checked(
                 Some(Ok(decision)) => approved = decision,
                 Some(Err(refusal)) => {
                     is_denied = true;
-                    return sandbox_gate::not_run_again(result, &refusal);
+                    return sandbox_gate::with_refusal(result, &refusal);
                 }
                 None => return result,
             }

@@ -74,7 +74,7 @@ impl ExactCalls {
     }
 
     /// All of them, for the list of rules.
-    pub(crate) fn listed(&self) -> impl Iterator<Item = ListedRule> {
+    pub(crate) fn rules_for_display(&self) -> impl Iterator<Item = ListedRule> {
         self.0.iter().map(|(call, _)| ListedRule {
             list: Verdict::Allow,
             rule: call.to_string(),

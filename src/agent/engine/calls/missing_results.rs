@@ -50,7 +50,7 @@ pub(crate) fn missing_results(engine: &Engine) -> Vec<Arc<Message>> {
 fn of_answer(engine: &Engine, answer: &AssistantMessage, answered: &HashSet<&str>) -> Vec<Arc<Message>> {
     let open: Vec<&ToolCall> =
         answer.tool_calls().filter(|call| !answered.contains(call.id.as_str())).collect();
-    let unanswered = unanswered(engine);
+    let unanswered = unanswered_calls(engine);
     let has_helpers = open.iter().any(|call| call.name == delegate::NAME);
     let mut helpers =
         if has_helpers { engine.config.session.unreported_helpers(answer.timestamp) } else { Vec::new() };
@@ -111,7 +111,7 @@ fn of_helper(call: &ToolCall, helper: UnreportedHelper) -> Arc<Message> {
 }
 
 /// The calls at the end of the branch that were waiting for the user when tau was killed.
-fn unanswered(engine: &Engine) -> HashSet<String> {
+fn unanswered_calls(engine: &Engine) -> HashSet<String> {
     let branch = engine.config.session.tree().branch();
     let is_message = |body: &Body| matches!(body, Body::Message { message } if !matches!(**message, Message::ToolResult(_)));
     let end = branch.iter().rev().take_while(|entry| !is_message(&entry.body));

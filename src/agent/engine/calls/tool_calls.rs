@@ -217,7 +217,7 @@ impl<'a> ToolRunner<'a> {
             let mut outcome = Outcome { duration_ms: Some(millis_since(since)), ..Outcome::unrun(DROPPED) };
             // What it has cost counts, however long its commands take to end.
             let call = self.slots.get(index).map(|slot| slot.call.id.as_str());
-            if let Some(details) = call.and_then(|call| self.engine.helpers.stopped(call)) {
+            if let Some(details) = call.and_then(|call| self.engine.helpers.stopped_report(call)) {
                 outcome.output.details = details;
             }
             self.end(batch, index, outcome);
@@ -254,7 +254,7 @@ impl<'a> ToolRunner<'a> {
             Step::Progress(index, partial_result) => self.report_progress(index, partial_result),
             // It is already running.
             Step::Prepared(index, review) if review.again => self.judge(index, review),
-            Step::Prepared(index, review) => self.prepared(batch, index, review),
+            Step::Prepared(index, review) => self.judge_prepared_call(batch, index, review),
             Step::Free(held) => {
                 self.report_start(batch, held.index);
                 held.run();
@@ -272,14 +272,14 @@ impl<'a> ToolRunner<'a> {
                         outcome = Outcome { hooks: outcome.hooks, ..Outcome::unrun(ABORTED) };
                     }
                     self.end(batch, index, outcome);
-                    self.skip_held(batch);
+                    self.skip_held_calls(batch);
                 }
             }
         }
     }
 
     /// Judges a prepared call. The decision is held while it must wait for other calls.
-    fn prepared(&mut self, batch: &mut Batch, index: usize, review: Review) {
+    fn judge_prepared_call(&mut self, batch: &mut Batch, index: usize, review: Review) {
         if review.changed.is_some()
             && let Some(Slot { tool: Ok(tool), .. }) = self.slots.get(index)
         {
@@ -300,9 +300,9 @@ impl<'a> ToolRunner<'a> {
     }
 
     /// Ends the held calls if a steering message made them unnecessary.
-    fn skip_held(&mut self, batch: &mut Batch) {
+    fn skip_held_calls(&mut self, batch: &mut Batch) {
         if self.is_steered() {
-            let refused = batch.order.refuse_held(SKIPPED);
+            let refused = batch.order.refuse_held_calls(SKIPPED);
             if !refused.is_empty() {
                 gate::withdraw_all(self.engine);
             }
@@ -383,7 +383,7 @@ impl<'a> ToolRunner<'a> {
         self.engine.config.behavior.masking.answer(&mut outcome.output);
         if !outcome.is_error {
             grants::skill_read(self.engine, &slot.call);
-            folder_instructions::reached_by(self.engine, &slot.call);
+            folder_instructions::add_touched_paths(self.engine, &slot.call);
         }
         if let Some(guard) = self.loop_guard.as_mut().filter(|_| !self.engine.current.stop.is_cancelled()) {
             let repeat = guard.note(&slot.call, &outcome.output);

@@ -37,7 +37,7 @@ const NAMES: [&str; 4] = ["name", "tool", "tool_name", "function"];
 const ARGUMENTS: [&str; 5] = ["arguments", "parameters", "input", "args", "tool_input"];
 
 /// The tool that is called in this text of an answer, if any.
-pub(crate) fn tool_named(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<String> {
+pub(crate) fn find_called_tool(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<String> {
     let prose = without_code(text);
     let is_known = |(name, _): &(&str, &str)| is_tool(name);
     let tagged = BEFORE_NAME.iter().flat_map(|tag| after(&prose, tag)).map(name_and_rest).find(is_known);
@@ -57,7 +57,7 @@ pub(crate) fn reminder(tool: &str) -> Message {
         "[tau] Your answer has a call of `{tool}` in its text. Text is not run, so nothing was done. If you want \
          the call, make it as a tool call, not in the text."
     );
-    Message::Custom(CustomMessage::hidden(NOTE, text, Some(json!({ "tool": tool })), now()))
+    Message::Custom(CustomMessage::new_hidden(NOTE, text, Some(json!({ "tool": tool })), now()))
 }
 
 fn after<'a>(text: &'a str, tag: &'a str) -> impl Iterator<Item = &'a str> {
@@ -136,9 +136,9 @@ mod tests {
             "{\"type\":\"function\",\"function\":{\"name\":\"bash\",\"arguments\":\"{}\"}}",
         ];
         for text in found {
-            assert_eq!(tool_named(text, &is_tool).as_deref(), Some("bash"), "{text}");
+            assert_eq!(find_called_tool(text, &is_tool).as_deref(), Some("bash"), "{text}");
         }
-        assert!(tool_named("<invoke name=\"mcp__x-y__read\">", &is_tool).is_some());
+        assert!(find_called_tool("<invoke name=\"mcp__x-y__read\">", &is_tool).is_some());
         let other = [
             "All done.",
             "Models write `<tool_call>{\"name\": \"bash\", \"arguments\": {}}</tool_call>` then.",
@@ -152,7 +152,7 @@ mod tests {
             "```json\n{\"name\": \"demo\", \"scripts\": {}}\n```",
         ];
         for text in other {
-            assert_eq!(tool_named(text, &is_tool), None, "{text}");
+            assert_eq!(find_called_tool(text, &is_tool), None, "{text}");
         }
     }
 }

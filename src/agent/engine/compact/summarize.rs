@@ -50,7 +50,7 @@ pub(crate) async fn summarize(
             AfterFailure::GiveUp(text) => break Some(Err(Failure { message: text, hint: None, ..failure })),
         };
         engine.emit(RunEvent::AutoRetryStart {
-            attempt: retries.used(),
+            attempt: retries.count(),
             max_attempts: retries.max(),
             delay_ms,
             error_message: failure.to_string(),
@@ -61,13 +61,13 @@ pub(crate) async fn summarize(
             WaitEnd::Stopped => break None,
         }
     };
-    if retries.used() > 0 {
+    if retries.count() > 0 {
         let final_error = match &ended {
             Some(Ok(_)) => None,
             Some(Err(failure)) => Some(failure.to_string()),
             None => Some("aborted".to_owned()),
         };
-        let (success, attempt) = (final_error.is_none(), retries.used());
+        let (success, attempt) = (final_error.is_none(), retries.count());
         engine.emit(RunEvent::AutoRetryEnd { success, attempt, final_error });
     }
     ended

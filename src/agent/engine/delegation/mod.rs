@@ -69,7 +69,7 @@ fn admit(engine: &Engine, request: &HelperRequest) -> Result<(), UserError> {
         return Err("a helper of a helper cannot have helpers; do it yourself".into());
     }
     kind(engine, &request.order.kind)?;
-    if let Some(end) = engine.meters.used.exceeded() {
+    if let Some(end) = engine.meters.used.reached_limit() {
         return Err(engine.meters.used.notice(end).into());
     }
     let most = engine.config.behavior.helpers.total;
@@ -80,7 +80,7 @@ fn admit(engine: &Engine, request: &HelperRequest) -> Result<(), UserError> {
 }
 
 fn kind(engine: &Engine, name: &str) -> Result<HelperKind, UserError> {
-    helper_part::named(name, &engine.helpers.kinds)
+    helper_part::find_kind(name, &engine.helpers.kinds)
 }
 
 fn model(engine: &Engine, kind: &HelperKind, inherit: bool) -> Result<Option<Arc<Model>>, UserError> {
@@ -92,7 +92,7 @@ fn model(engine: &Engine, kind: &HelperKind, inherit: bool) -> Result<Option<Arc
     let behavior = &engine.config.behavior;
     let chosen = behavior.helpers.explore_model.as_ref().filter(|_| kind.cheap);
     if let Some(name) = kind.model.as_ref().or(chosen) {
-        return match behavior.host().named_model(name) {
+        return match behavior.host().model_by_name(name) {
             Some(found) => found.map(Some),
             None => Ok(own),
         };
@@ -176,7 +176,7 @@ fn take_news(engine: &mut Engine, number: u32, news: HelperNews) {
                 let _ = request.reply.send(Err(ToolError::aborted()));
             }
         }
-        HelperNews::Ended => ended(engine, number),
+        HelperNews::Ended => on_agent_end(engine, number),
     }
 }
 
@@ -187,7 +187,7 @@ fn take_event(engine: &mut Engine, number: u32, event: AgentEvent) {
     }
     let (name, call) = (helper.report.name.clone(), helper.call.clone());
     if engine.config.behavior.helper_events && matches!(event, AgentEvent::Run(_) | AgentEvent::Turn(_)) {
-        engine.emit(nested(number, call, event.clone()));
+        engine.emit(nest_event(number, call, event.clone()));
     }
     match event {
         AgentEvent::Questions(event) => take_question(engine, number, event),
@@ -195,13 +195,13 @@ fn take_event(engine: &mut Engine, number: u32, event: AgentEvent) {
             engine.notice(level, format!("{name}: {text}"), hint.as_deref());
         }
         AgentEvent::Task(TaskEvent::Answered { .. }) => engine.emit(event),
-        AgentEvent::Run(RunEvent::AgentSettled { .. }) => settled(engine, number),
+        AgentEvent::Run(RunEvent::AgentSettled { .. }) => on_run_end(engine, number),
         _ => {}
     }
 }
 
 /// An event of a helper as one of its parent.
-fn nested(number: u32, tool_call_id: String, event: AgentEvent) -> TurnEvent {
+fn nest_event(number: u32, tool_call_id: String, event: AgentEvent) -> TurnEvent {
     let (helper, event) = match event {
         AgentEvent::Turn(TurnEvent::HelperEvent { helper, event, .. }) => {
             (format!("{number}.{helper}"), event)
@@ -212,7 +212,7 @@ fn nested(number: u32, tool_call_id: String, event: AgentEvent) -> TurnEvent {
 }
 
 /// The run of a helper is over: the call has its result, and the agent ends.
-fn settled(engine: &mut Engine, number: u32) {
+fn on_run_end(engine: &mut Engine, number: u32) {
     let Some(helper) = engine.helpers.get(number) else { return };
     if let Some(commands) = &helper.commands {
         let _ = commands.send(TaskCommand::Shutdown.into());
@@ -232,7 +232,7 @@ fn reply(helper: &mut RunningHelper) {
 }
 
 /// The agent of a helper has ended, with everything that it started.
-fn ended(engine: &mut Engine, number: u32) {
+fn on_agent_end(engine: &mut Engine, number: u32) {
     let Some(at) = engine.helpers.running.iter().position(|helper| helper.number == number) else { return };
     let mut helper = engine.helpers.running.remove(at);
     for id in std::mem::take(&mut helper.asked) {
@@ -353,7 +353,7 @@ fn answer(engine: &mut Engine, number: u32, command: QuestionCommand) {
     let command = match command {
         QuestionCommand::AnswerApproval { id, answer } => {
             stops = matches!(answer, ApprovalAnswer::Deny { stop: true, .. });
-            let Some(answer) = widened(engine, answer) else { return };
+            let Some(answer) = widen_answer(engine, answer) else { return };
             QuestionCommand::AnswerApproval { id, answer }
         }
         command @ QuestionCommand::Answer { .. } => command,
@@ -374,7 +374,7 @@ fn answer(engine: &mut Engine, number: u32, command: QuestionCommand) {
 
 /// The answer for a helper, after what it allows from now on was added here, for all helpers. `None` if that
 /// failed: the call is still waiting.
-fn widened(engine: &mut Engine, answer: ApprovalAnswer) -> Option<ApprovalAnswer> {
+fn widen_answer(engine: &mut Engine, answer: ApprovalAnswer) -> Option<ApprovalAnswer> {
     let ApprovalAnswer::AllowAlways { rules, scope, hunks } = answer else { return Some(answer) };
     if scope == RuleScope::Once {
         return Some(ApprovalAnswer::AllowAlways { rules, scope, hunks });

@@ -4,7 +4,7 @@ use crate::engine::helper_place::RunningHelper;
 use tau_protocol::event::{AgentEvent, Delta, NoticeLevel, RunEvent, SettingsEvent, TaskEvent, TurnEvent};
 use tau_protocol::message::{AssistantMessage, Message, StopReason};
 use tau_protocol::model::Api;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::delegate::HelperState;
 use tau_tools::{Details, ToolError, ToolOutput, command_result};
 
@@ -80,7 +80,7 @@ fn turn(helper: &mut RunningHelper, event: &TurnEvent) -> bool {
         },
         TurnEvent::MessageEnd { message } => {
             if let Message::Assistant(answer) = message.as_ref() {
-                answered(helper, answer);
+                record_answer(helper, answer);
             }
         }
         _ => return false,
@@ -89,7 +89,7 @@ fn turn(helper: &mut RunningHelper, event: &TurnEvent) -> bool {
     true
 }
 
-fn answered(helper: &mut RunningHelper, answer: &AssistantMessage) {
+fn record_answer(helper: &mut RunningHelper, answer: &AssistantMessage) {
     helper.error = match answer.stop_reason {
         StopReason::Error => {
             Some(answer.error_message.clone().unwrap_or_else(|| "the request failed".to_owned()))
@@ -145,7 +145,7 @@ pub(super) fn result(helper: &mut RunningHelper) -> Result<ToolOutput, ToolError
     };
     let shown = command_result::cut(answer, &helper.limits, &place);
     let report = &helper.report;
-    let mut facts = vec![counted(report.calls, "call"), counted(report.tokens(), "token")];
+    let mut facts = vec![pluralize(report.calls, "call"), pluralize(report.tokens(), "token")];
     if !report.unpriced {
         facts.push(format!("${:.4}", report.cost));
     }

@@ -39,7 +39,7 @@ pub(crate) fn reason(engine: &Engine, tool: &str, access: &Access) -> Option<App
 }
 
 /// Releases the held grants that cover a call, because the user has reviewed and allowed it.
-pub(crate) fn looked_at(engine: &mut Engine, tool: &str, access: &Access) {
+pub(crate) fn release(engine: &mut Engine, tool: &str, access: &Access) {
     let place = engine.current.held_grants.iter().position(|held| covers(held, engine, tool, access));
     let Some(place) = place else { return };
     let HeldGrant { rules, of, path, digest, .. } = engine.current.held_grants.remove(place);

@@ -31,7 +31,7 @@ use tau_protocol::query::QueryAnswer;
 use tau_protocol::rules::{NewRule, RuleChange};
 use tau_tools::sandbox::{SandboxDenial, SandboxPolicy};
 use tau_tools::user_error::UserError;
-use tau_tools::{Access, Approved, Preview, ToolError};
+use tau_tools::{Access, ApprovedPart, Preview, ToolError};
 
 /// The type of the session entry for a waiting call.
 pub(crate) const WAITING_ENTRY: &str = "tau.approval";
@@ -48,7 +48,7 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
         preview = Preview::Arguments { arguments: arguments.clone() };
     }
     let title = engine.tool(&call.name).map(|tool| tool.title(arguments)).unwrap_or_default();
-    let mut judgement = judge_hooked(engine, &call.name, &access, read_only, &permission);
+    let mut judgement = judge_with_hooks(engine, &call.name, &access, read_only, &permission);
     if judgement.unasked && blocked.as_ref().is_some_and(|denial| denial.unasked) {
         judgement.suggested_rules = suggested_rules(engine, &call.name, &access, read_only);
     }
@@ -68,7 +68,7 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
         access: access.clone(),
     });
     let decision = match judgement.verdict {
-        Verdict::Allow => Ok(sandbox_gate::approved(engine, &judgement)),
+        Verdict::Allow => Ok(sandbox_gate::approved_part(engine, &judgement)),
         Verdict::Deny => Err(denial(&judgement.reasons, again)),
         Verdict::Ask if engine.config.behavior.on_ask == OnAsk::Allow => match &blocked {
             None if judgement.is_dangerous || matches!(permission, HookPermission::Ask(_)) => {
@@ -77,7 +77,7 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
             // There is no user to ask: the first result stands.
             Some(_) if again => return,
             Some(denial) => Err(sandbox_gate::refusal(denial)),
-            None => Ok(Approved::all()),
+            None => Ok(ApprovedPart::all()),
         },
         Verdict::Ask => {
             let request = ApprovalRequest {
@@ -98,7 +98,7 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
             // If tau is killed while it waits, the call is known not to have run.
             let waiting =
                 engine.config.session.append_custom(WAITING_ENTRY, json!({ "toolCallId": call.id }));
-            engine.saved(waiting);
+            engine.report_save(waiting);
             let message = format!("tau needs your permission to use {}", call.name);
             call_hooks::notify(engine, "permission_prompt", message);
             engine.emit(QuestionEvent::ApprovalRequested { request: Box::new(request.clone()) });
@@ -130,7 +130,7 @@ fn judge(engine: &Engine, tool: &str, access: &Access, read_only: bool) -> Judge
 
 /// Judges a call with the decision of hooks. A hook can only skip the question of the mode: rules, protected
 /// paths and the mode `plan` are unaffected.
-fn judge_hooked(
+fn judge_with_hooks(
     engine: &Engine,
     tool: &str,
     access: &Access,
@@ -171,7 +171,7 @@ fn judge_in(
     let facts = CallFacts { mode, tool, access, read_only, cwd, home: home.as_deref() };
     let judgement = behavior.permissions.judge(&facts);
     match &behavior.settings_fault {
-        Some(fault) if judgement.verdict == Verdict::Allow => asked_because_of(fault),
+        Some(fault) if judgement.verdict == Verdict::Allow => fault_judgement(fault),
         _ => judgement,
     }
 }
@@ -195,7 +195,7 @@ fn suggested_rules(engine: &Engine, tool: &str, access: &Access, read_only: bool
 }
 
 /// The judgement on a call that needs approval because settings cannot be relied on.
-fn asked_because_of(fault: &SettingsFault) -> Judgement {
+fn fault_judgement(fault: &SettingsFault) -> Judgement {
     let text = format!("settings cannot be read: {}", fault.why);
     let reasons = vec![ApprovalReason { text, ..ApprovalReason::default() }];
     Judgement { verdict: Verdict::Ask, reasons, ..Judgement::default() }
@@ -226,7 +226,7 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
         Err(StillWaits { why, hint }) => return engine.notice(NoticeLevel::Warning, why, Some(hint)),
     };
     if decision.is_ok() {
-        held_grants::looked_at(engine, &tool, &access);
+        held_grants::release(engine, &tool, &access);
     }
     decide(engine, id, decision);
     if matches!(answer, ApprovalAnswer::Deny { stop: true, .. }) {
@@ -268,7 +268,11 @@ fn decision_of(
                 // command.
                 None => {
                     let refused = request.blocked.as_ref().filter(|denial| !denial.unasked);
-                    Ok(Approved { hunks: hunks.clone(), edited, sandbox: refused.map(|_| Arc::default()) })
+                    Ok(ApprovedPart {
+                        hunks: hunks.clone(),
+                        edited,
+                        sandbox: refused.map(|_| Arc::default()),
+                    })
                 }
             }
         }
@@ -277,7 +281,7 @@ fn decision_of(
             return Err(UserError::from(why).into());
         }
         ApprovalAnswer::AllowExact { hunks } | ApprovalAnswer::AllowAlways { hunks, .. } => {
-            Ok(Approved { hunks: hunks.clone(), ..Approved::all() })
+            Ok(ApprovedPart { hunks: hunks.clone(), ..ApprovedPart::all() })
         }
         ApprovalAnswer::Deny { reason, .. } => {
             let reason = reason.as_ref().map(|reason| reason.trim()).filter(|reason| !reason.is_empty());
@@ -312,7 +316,7 @@ fn keep(
                 why: format!("cannot add the rule: {why}").into(),
                 hint: "the call is still waiting; change the rule, or allow it once",
             })?;
-            Ok(decision.map(|approved| Approved { sandbox, ..approved }))
+            Ok(decision.map(|approved| ApprovedPart { sandbox, ..approved }))
         }
         ApprovalAnswer::Allow { .. } | ApprovalAnswer::Deny { .. } => Ok(decision),
     }
@@ -369,7 +373,7 @@ pub(crate) fn change_rules(engine: &mut Engine, ticket: u64, change: &RuleChange
     if changed.is_ok() {
         engine.emit(SettingsEvent::RulesChanged);
     }
-    let answer = changed.map(|()| QueryAnswer::PermissionRules(rule_list::listed(engine)));
+    let answer = changed.map(|()| QueryAnswer::PermissionRules(rule_list::rules_for_display(engine)));
     engine.emit(TaskEvent::Answered { ticket, answer });
     judge_again(engine);
 }
@@ -408,21 +412,21 @@ fn judge_again(engine: &mut Engine) {
         .iter()
         .map(|call| {
             let ApprovalRequest { id, tool_name, access, ran, .. } = &call.request;
-            let judgement = judge_hooked(engine, tool_name, access, call.read_only, &call.permission);
+            let judgement = judge_with_hooks(engine, tool_name, access, call.read_only, &call.permission);
             (id.clone(), *ran, judgement)
         })
         .collect();
     for (id, ran, judgement) in calls {
         let allows = |call: &WaitingCall| engine.approvals.exact.covers(&call.exact, &call.request.reasons);
         if judgement.verdict == Verdict::Ask && engine.approvals.get(&id).is_some_and(allows) {
-            decide(engine, &id, Ok(Approved::all()));
+            decide(engine, &id, Ok(ApprovedPart::all()));
             continue;
         }
         match judgement.verdict {
             Verdict::Allow
                 if engine.approvals.get(&id).is_some_and(|call| call.request.blocked.is_some()) => {}
             Verdict::Allow => {
-                let approved = sandbox_gate::approved(engine, &judgement);
+                let approved = sandbox_gate::approved_part(engine, &judgement);
                 decide(engine, &id, Ok(approved));
             }
             Verdict::Deny => decide(engine, &id, Err(denial(&judgement.reasons, ran))),
@@ -467,7 +471,8 @@ fn allow_always(
         engine.emit(SettingsEvent::RulesChanged);
         let is_asked = |call: &WaitingCall| {
             let ApprovalRequest { tool_name, access, .. } = &call.request;
-            judge_hooked(engine, tool_name, access, call.read_only, &call.permission).verdict == Verdict::Ask
+            judge_with_hooks(engine, tool_name, access, call.read_only, &call.permission).verdict
+                == Verdict::Ask
         };
         if engine.approvals.get(id).is_some_and(|call| !call.request.ran && is_asked(call)) {
             let text = "this call runs once: the new rule does not cover it";

@@ -11,9 +11,9 @@ use tau_tools::toolbox;
 use tau_tools::user_error::UserError;
 
 /// All rules, for display.
-pub(in crate::engine) fn listed(engine: &Engine) -> PermissionRules {
-    let mut listed = engine.config.behavior.permissions.listed();
-    listed.rules.extend(engine.approvals.exact.listed());
+pub(in crate::engine) fn rules_for_display(engine: &Engine) -> PermissionRules {
+    let mut listed = engine.config.behavior.permissions.rules_for_display();
+    listed.rules.extend(engine.approvals.exact.rules_for_display());
     listed
 }
 
@@ -23,7 +23,7 @@ pub(in crate::engine) fn check(rules: &[String]) -> Result<(), UserError> {
     if rules.is_empty() {
         return Err("name a rule".into());
     }
-    rules.iter().try_for_each(|rule| parsed(rule).map(drop))
+    rules.iter().try_for_each(|rule| parse_rule(rule).map(drop))
 }
 
 /// Reads the rule files again; returns whether that succeeded.
@@ -62,7 +62,7 @@ pub(in crate::engine) fn change_within_ceiling(
         ).into());
     }
     // It is identified by its listed form.
-    let added = asked.add.as_ref().and_then(|new| Some((new.list, parsed(&new.rule).ok()?.to_string())));
+    let added = asked.add.as_ref().and_then(|new| Some((new.list, parse_rule(&new.rule).ok()?.to_string())));
     let was_there = added.as_ref().is_some_and(|(list, text)| {
         let rules = engine.config.behavior.permissions.rules();
         rules.iter().any(|known| known.list == *list && known.rule.to_string() == *text)
@@ -87,10 +87,10 @@ pub(in crate::engine) fn change(engine: &mut Engine, change: &RuleChange) -> Res
         Some(new) if new.scope == RuleScope::Once => {
             return Err("a rule holds for this session at least; allow the call once instead".into());
         }
-        Some(new) => Some((new.list, parsed(&new.rule)?, new.scope)),
+        Some(new) => Some((new.list, parse_rule(&new.rule)?, new.scope)),
         None => None,
     };
-    let remove = change.remove.as_ref().map(|rule| known(engine, rule)).transpose()?;
+    let remove = change.remove.as_ref().map(|rule| find_rule(engine, rule)).transpose()?;
     let edit = RuleEdit {
         remove: remove.clone().filter(|rule| matches!(rule.source, RuleSource::File { .. })),
         add: add.clone().filter(|(.., scope)| *scope != RuleScope::Session),
@@ -116,13 +116,13 @@ pub(in crate::engine) fn change(engine: &mut Engine, change: &RuleChange) -> Res
     Ok(())
 }
 
-fn parsed(rule: &str) -> Result<Rule, UserError> {
+fn parse_rule(rule: &str) -> Result<Rule, UserError> {
     rule.parse().map_err(|error: UserError| error.to_string().into())
 }
 
 /// Parses a rule. Fails on invalid syntax, and for a tool that does not exist.
 fn of_tool(engine: &Engine, text: &str) -> Result<Rule, UserError> {
-    let rule = parsed(text)?;
+    let rule = parse_rule(text)?;
     let tool = rule.tool();
     // Those of MCP servers and extensions come and go.
     let is_own = !tool.contains(['*', ':']) && !tool.contains("__") && !tool.starts_with("web_");
@@ -140,7 +140,7 @@ fn of_tool(engine: &Engine, text: &str) -> Result<Rule, UserError> {
 }
 
 /// The rule in force with this listed form.
-fn known(engine: &Engine, listed: &ListedRule) -> Result<RuleInForce, UserError> {
+fn find_rule(engine: &Engine, listed: &ListedRule) -> Result<RuleInForce, UserError> {
     let is_it = |rule: &&RuleInForce| {
         let (place, granted_by) = match &rule.source {
             RuleSource::Session => (None, None),

@@ -15,29 +15,30 @@ use crate::extensions::hooks::HookPermission;
 use crate::permissions::{Judgement, Verdict};
 use tau_protocol::approval::{ApprovalReason, PermissionMode, RuleScope, SANDBOX_RULE};
 use tau_tools::prepared::{with_note, with_terminal};
-use tau_tools::sandbox::support::{Enforced, Support};
+use tau_tools::sandbox::support::{Enforcement, Support};
 use tau_tools::sandbox::{SandboxDenial, SandboxPolicy};
 use tau_tools::user_error::UserError;
-use tau_tools::{Access, Approved, Details, Preview, ToolError, ToolOutput};
+use tau_tools::{Access, ApprovedPart, Details, Preview, ToolError, ToolOutput};
 
 /// The enforcement in force for the model's commands.
-pub(in crate::engine) fn in_force(engine: &Engine) -> Enforced {
+pub(in crate::engine) fn in_force(engine: &Engine) -> Enforcement {
     let policy = &engine.config.behavior.sandbox.policy;
-    if policy.is_off() { Enforced::default() } else { Support::here().enforced(policy) }
+    if policy.is_off() { Enforcement::default() } else { Support::here().enforcement(policy) }
 }
 
 /// How an allowed call runs. In the modes in which other calls need approval, a command that is allowed
 /// because it is known to be read-only is confined: its safety then does not depend on that knowledge.
-pub(in crate::engine) fn approved(engine: &Engine, judgement: &Judgement) -> Approved {
+pub(in crate::engine) fn approved_part(engine: &Engine, judgement: &Judgement) -> ApprovedPart {
     let behavior = &engine.config.behavior;
     let asks = match behavior.permission_mode {
         PermissionMode::Auto => false,
         PermissionMode::Ask | PermissionMode::Edits => behavior.on_ask == OnAsk::Ask,
         PermissionMode::Plan => true,
     };
-    let confines = asks && judgement.unasked && Support::here().confines_unasked();
-    let sandbox = confines.then(|| behavior.sandbox.of_unasked(engine.cwd(), &behavior.permissions));
-    Approved { sandbox, ..Approved::all() }
+    let confines = asks && judgement.unasked && Support::here().confines_unasked_commands();
+    let sandbox =
+        confines.then(|| behavior.sandbox.unasked_command_policy(engine.cwd(), &behavior.permissions));
+    ApprovedPart { sandbox, ..ApprovedPart::all() }
 }
 
 /// The judgement on a call that the sandbox refuses: the user decides, unless a rule has.
@@ -67,7 +68,7 @@ pub(in crate::engine) fn refusal(denial: &SandboxDenial) -> ToolError {
 }
 
 /// The access that the sandbox refused to a finished command.
-pub(in crate::engine) fn blocked(result: &Result<ToolOutput, ToolError>) -> Option<SandboxDenial> {
+pub(in crate::engine) fn find_denial(result: &Result<ToolOutput, ToolError>) -> Option<SandboxDenial> {
     match result {
         Err(ToolError::Refused { details, .. }) => match &**details {
             Details::Terminal(output) => output.blocked.clone(),
@@ -102,14 +103,16 @@ pub(in crate::engine) fn again(
 }
 
 /// The result of the second run, with a note that it was one.
-pub(in crate::engine) fn ran_again(result: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
+pub(in crate::engine) fn with_rerun_note(
+    result: Result<ToolOutput, ToolError>,
+) -> Result<ToolOutput, ToolError> {
     const NOTE: &str = "The sandbox refused a part of this command. The user allowed it, and it was run a second \
         time, from its beginning:";
     with_terminal(with_note(NOTE, result), |output| output.ran_again = true)
 }
 
 /// The result of the only run, with the user's answer.
-pub(in crate::engine) fn not_run_again(
+pub(in crate::engine) fn with_refusal(
     result: Result<ToolOutput, ToolError>,
     refusal: &ToolError,
 ) -> Result<ToolOutput, ToolError> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::context::compaction::size;
-use crate::context::instruction_files::{TOLD, told};
+use crate::context::instruction_files::{TOLD, files_in_messages};
 use crate::engine::state::Engine;
 use tau_protocol::message::{Block, Message};
 use tau_protocol::model::Model;
@@ -58,7 +58,7 @@ pub(crate) fn by_kind(engine: &Engine) -> ContextUsage {
 fn instructions(engine: &Engine) -> Vec<String> {
     let places = engine.config.behavior.instructions.as_ref();
     let of_prompt = places.map(|places| places.find(engine.cwd()).files).unwrap_or_default();
-    let told = told(&engine.config.session.context().messages);
+    let told = files_in_messages(&engine.config.session.context().messages);
     let paths = of_prompt.into_iter().map(|file| file.path).chain(told);
     paths.map(|path| path.display().to_string()).collect()
 }

@@ -26,7 +26,7 @@ pub(crate) fn start(engine: &mut Engine) {
         engine.emit(TaskEvent::Answered { ticket, answer });
     }
     survey(engine);
-    if let Some(left) = left(engine, &engine.history.history) {
+    if let Some(left) = messages_left(engine, &engine.history.history) {
         engine.emit(SessionEvent::HistoryAvailable { left });
     }
 }
@@ -38,9 +38,9 @@ fn survey(engine: &mut Engine) {
 }
 
 /// The approximate number of messages before those that were sent; `None` if there are none.
-fn left(engine: &Engine, history: &History) -> Option<u64> {
+fn messages_left(engine: &Engine, history: &History) -> Option<u64> {
     let session = &engine.config.session;
-    let known = history.left(session.tree());
+    let known = history.messages_left(session.tree());
     let is_known = engine.history.unsurveyed.is_none() || !session.path_is_cut();
     if is_known { known } else { Some(known.unwrap_or(0) + estimate(engine)) }
 }
@@ -54,17 +54,17 @@ fn estimate(engine: &Engine) -> u64 {
 }
 
 /// Handles the survey of the unread part.
-pub(crate) fn surveyed(engine: &mut Engine, survey: Survey) {
+pub(crate) fn on_survey(engine: &mut Engine, survey: Survey) {
     engine.history.unsurveyed = None;
     let history = std::mem::take(&mut engine.history.history).with_file(survey);
-    if let Some(left) = left(engine, &history) {
+    if let Some(left) = messages_left(engine, &history) {
         engine.emit(SessionEvent::HistoryAvailable { left });
     }
     engine.history.history = history;
 }
 
 /// Handles a failed survey: pending queries get the error, and the next query tries again.
-pub(crate) fn survey_failed(engine: &mut Engine, error: &str) {
+pub(crate) fn on_survey_failure(engine: &mut Engine, error: &str) {
     for (ticket, ..) in std::mem::take(&mut engine.history.waiting) {
         take(engine, ticket, Err(error.to_owned().into()));
     }
@@ -102,7 +102,7 @@ pub(crate) fn take(engine: &mut Engine, ticket: u64, page: Result<BranchPage, Us
     let (page, failed) = match page {
         Ok(page) => (page, None),
         Err(error) => {
-            let left = left(engine, &engine.history.history);
+            let left = messages_left(engine, &engine.history.history);
             (BranchPage { left, ..BranchPage::default() }, Some(error))
         }
     };

@@ -33,51 +33,57 @@ use tau_tools::user_error::UserError;
 const EMPTY: &str = "nothing to export: this session is empty";
 
 pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: Query) {
-    if let Some(answer) = found(engine, ticket, query) {
+    if let Some(answer) = try_answer(engine, ticket, query) {
         engine.emit(TaskEvent::Answered { ticket, answer });
     }
 }
 
 /// The answer, or the reason why the query failed; `None` if it follows later.
-fn found(engine: &mut Engine, ticket: u64, query: Query) -> Option<Result<QueryAnswer, UserError>> {
+fn try_answer(engine: &mut Engine, ticket: u64, query: Query) -> Option<Result<QueryAnswer, UserError>> {
     if reads_all(&query) {
         engine.load_all();
     }
     let session = &engine.config.session;
     Some(match query {
-        Query::Sync => given::<ask::Sync>(Ok(())),
+        Query::Sync => to_query_answer::<ask::Sync>(Ok(())),
         Query::Stored => {
             kept_queue::save_prompts(engine);
-            given::<ask::Stored>(engine.store())
+            to_query_answer::<ask::Stored>(engine.store())
         }
-        Query::Idle => given::<ask::Idle>(Ok(())),
-        Query::State => given::<ask::State>(Ok(state(engine))),
-        Query::Messages => given::<ask::Messages>(Ok(session.context().messages)),
-        Query::MessageRecords => given::<ask::MessageRecords>(Ok(session.context_json())),
-        Query::History => given::<ask::History>(Ok(history(engine))),
+        Query::Idle => to_query_answer::<ask::Idle>(Ok(())),
+        Query::State => to_query_answer::<ask::State>(Ok(state(engine))),
+        Query::Messages => to_query_answer::<ask::Messages>(Ok(session.context().messages)),
+        Query::MessageRecords => to_query_answer::<ask::MessageRecords>(Ok(session.context_json())),
+        Query::History => to_query_answer::<ask::History>(Ok(history(engine))),
         Query::HistoryPage { from, goal } => {
             history_paging::request(engine, ticket, from, goal);
             return None;
         }
-        Query::LastText => given::<ask::LastText>(Ok(last_text(&session.context().messages))),
-        Query::Entries { since } => given::<ask::Entries>(entries(session.tree(), since.as_deref())),
+        Query::LastText => to_query_answer::<ask::LastText>(Ok(last_text(&session.context().messages))),
+        Query::Entries { since } => {
+            to_query_answer::<ask::Entries>(entries(session.tree(), since.as_deref()))
+        }
         Query::Outline => {
             // Keeps no more of the session in memory than before.
             let tools = &engine.config.tools;
             let title = |call: &ToolCall| Some(tools.get(&call.name)?.title(&call.arguments));
             let (outline, read) = session.outline(&title);
-            engine.loaded(read);
-            given::<ask::Outline>(Ok(outline))
+            engine.report_load(read);
+            to_query_answer::<ask::Outline>(Ok(outline))
         }
-        Query::ForkMessages => given::<ask::ForkMessages>(Ok(fork_messages(session.tree()))),
-        Query::Stats => given::<ask::Stats>(Ok(stats(engine))),
-        Query::Source => given::<ask::Source>(session.source().ok_or_else(|| EMPTY.to_owned().into())),
-        Query::ContextUsage => given::<ask::ContextUsage>(Ok(context_usage::by_kind(engine))),
+        Query::ForkMessages => to_query_answer::<ask::ForkMessages>(Ok(fork_messages(session.tree()))),
+        Query::Stats => to_query_answer::<ask::Stats>(Ok(stats(engine))),
+        Query::Source => {
+            to_query_answer::<ask::Source>(session.source().ok_or_else(|| EMPTY.to_owned().into()))
+        }
+        Query::ContextUsage => to_query_answer::<ask::ContextUsage>(Ok(context_usage::by_kind(engine))),
         Query::RuleCoverage { rule, list } => {
-            given::<ask::RuleCoverage>(rule_list::coverage(engine, list, &rule))
+            to_query_answer::<ask::RuleCoverage>(rule_list::coverage(engine, list, &rule))
         }
-        Query::PermissionRules => given::<ask::PermissionRules>(Ok(rule_list::listed(engine))),
-        Query::ProposedText { id } => given::<ask::ProposedText>(gate::proposed_text(engine, &id)),
+        Query::PermissionRules => {
+            to_query_answer::<ask::PermissionRules>(Ok(rule_list::rules_for_display(engine)))
+        }
+        Query::ProposedText { id } => to_query_answer::<ask::ProposedText>(gate::proposed_text(engine, &id)),
         Query::Checkpoints => {
             let prompts = prompts(session.tree());
             engine.undo.answer::<ask::Checkpoints>(ticket, move |undo| Ok(undo.checkpoints(&prompts)));
@@ -99,16 +105,16 @@ fn found(engine: &mut Engine, ticket: u64, query: Query) -> Option<Result<QueryA
             return None;
         }
         Query::Reveal { placeholders } => {
-            given::<ask::Reveal>(Ok(engine.config.behavior.masking.vault.reveal(&placeholders)))
+            to_query_answer::<ask::Reveal>(Ok(engine.config.behavior.masking.vault.reveal(&placeholders)))
         }
         Query::Jobs => {
             background_jobs::query(engine, ticket);
             return None;
         }
-        Query::JobOutput { job } => given::<ask::JobOutput>(background_jobs::output(engine, job)),
-        Query::Extensions => given::<ask::Extensions>(Ok(extensions(engine))),
-        Query::Commands => given::<ask::Commands>(Ok(engine.commands())),
-        Query::Resources => given::<ask::Resources>(Ok(engine.mcp.resources())),
+        Query::JobOutput { job } => to_query_answer::<ask::JobOutput>(background_jobs::output(engine, job)),
+        Query::Extensions => to_query_answer::<ask::Extensions>(Ok(extensions(engine))),
+        Query::Commands => to_query_answer::<ask::Commands>(Ok(engine.commands())),
+        Query::Resources => to_query_answer::<ask::Resources>(Ok(engine.mcp.resources())),
         Query::CompleteArgument { command, typed } => {
             engine.mcp.complete(ticket, &command, &typed);
             return None;
@@ -134,14 +140,14 @@ fn reads_all(query: &Query) -> bool {
     )
 }
 
-fn given<Q: TypedQuery>(answer: Result<Q::Answer, UserError>) -> Result<QueryAnswer, UserError> {
+fn to_query_answer<Q: TypedQuery>(answer: Result<Q::Answer, UserError>) -> Result<QueryAnswer, UserError> {
     answer.map(Q::give)
 }
 
 /// All extensions; those that run in the sandbox are marked, servers mark themselves.
 fn extensions(engine: &Engine) -> Vec<ExtensionRow> {
     let behavior = &engine.config.behavior;
-    let hooks = &behavior.extensions.loaded().hooks;
+    let hooks = &behavior.extensions.current().hooks;
     let facts = call_hooks::facts(engine);
     let tools_are = Support::here().enforces_some(&facts.sandbox);
     let mut rows = behavior.extensions.rows();
@@ -159,7 +165,7 @@ fn extensions(engine: &Engine) -> Vec<ExtensionRow> {
             | ExtensionKind::Package => false,
         };
         if is_sandboxed {
-            row.say_sandboxed();
+            row.add_sandbox_note();
         }
     }
     rows

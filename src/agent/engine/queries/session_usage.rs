@@ -34,7 +34,7 @@ pub(crate) fn start(engine: &mut Engine, missing: &[Arc<Message>]) {
 
 /// Adds the usage of the unread part, unless it was reported. If that part could not be read, the known usage
 /// is reported.
-pub(crate) fn surveyed(engine: &mut Engine, unread: Option<UsageSum>) {
+pub(crate) fn add_unread_usage(engine: &mut Engine, unread: Option<UsageSum>) {
     let Some(mut known) = engine.usage.take() else { return };
     match unread {
         Some(unread) => {
@@ -73,7 +73,7 @@ pub(crate) fn keep(engine: &mut Engine, usage: Usage) {
         return;
     }
     let saved = engine.config.session.append_usage(json!(usage));
-    engine.saved(saved);
+    engine.report_save(saved);
     engine.emit(SessionEvent::UsageAdded { usage });
 }
 

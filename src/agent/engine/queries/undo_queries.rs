@@ -29,7 +29,7 @@ pub(crate) fn report(engine: &mut Engine, news: UndoEvent) {
             engine.emit(TaskEvent::Answered { ticket, answer: *answer });
         }
         UndoEvent::Notices(notices) => tell(engine, notices),
-        UndoEvent::Redoable { order, found } => refusals::redo_found(engine, order, found),
+        UndoEvent::Redoable { order, found } => refusals::stop_for_redo(engine, order, found),
     }
 }
 

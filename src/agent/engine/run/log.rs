@@ -72,8 +72,8 @@ impl<'a> Run<'a> {
     }
 
     /// The limit that the run has reached, if any.
-    pub(crate) fn exceeded(&self) -> Option<RunEnd> {
+    pub(crate) fn reached_limit(&self) -> Option<RunEnd> {
         let engine = &*self.engine;
-        engine.meters.used.exceeded().or_else(|| goal::exceeded(engine))
+        engine.meters.used.reached_limit().or_else(|| goal::reached_limit(engine))
     }
 }

@@ -44,7 +44,7 @@ pub(crate) async fn run(engine: &mut Engine, first: Option<UserMessage>) {
 }
 
 /// Runs from the queued messages, if there are any: steering messages first, else follow-ups.
-pub(crate) async fn run_queued(engine: &mut Engine) {
+pub(crate) async fn run_from_queue(engine: &mut Engine) {
     if engine.queues.is_empty() {
         return;
     }
@@ -111,11 +111,11 @@ async fn run_turns_from(engine: &mut Engine, start: Start) {
 fn record_settings(engine: &mut Engine) {
     if let Some(model) = engine.config.model.clone() {
         let saved = engine.config.session.set_model(&model.provider, &model.id);
-        engine.saved(saved);
+        engine.report_save(saved);
     }
     let level = engine.thinking();
     let saved = engine.config.session.set_thinking(level);
-    engine.saved(saved);
+    engine.report_save(saved);
 }
 
 /// Takes the next messages from a queue and reports that.
@@ -159,8 +159,8 @@ impl Loop<'_> {
             let (added, prompts) = event_hooks::admit(self.run.engine, std::mem::take(&mut messages)).await;
             messages = expand::all(self.run.engine, prompts).await;
             if waiting && messages.is_empty() && !(begun && self.can_continue()) {
-                kept_queue::delivered(self.run.engine);
-                match self.queued() {
+                kept_queue::finish_delivery(self.run.engine);
+                match self.next_messages() {
                     Some(queued) => messages = queued,
                     None => return,
                 }
@@ -187,14 +187,14 @@ impl Loop<'_> {
                 self.run.commit(Message::User(message));
             }
             // What was sent is acknowledged once it is saved.
-            kept_queue::delivered(self.run.engine);
+            kept_queue::finish_delivery(self.run.engine);
             commands::answer_sync_queries(self.run.engine);
             if self.run.engine.meters.used.overspent().is_some() {
                 self.run.engine.meters.ended_by = Some(RunEnd::Dollars);
                 return;
             }
             let message = turn::answer(&mut self.run).await;
-            self.run.engine.meters.used.answered();
+            self.run.engine.meters.used.count_answer();
             let Message::Assistant(answer) = message.as_ref() else {
                 return;
             };
@@ -203,7 +203,7 @@ impl Loop<'_> {
             self.called |= called;
             self.run.close_turn(message.clone(), results);
             let stopped = self.run.engine.current.stop.is_cancelled();
-            if called && !stopped && !self.compaction_failed && self.run.exceeded().is_none() {
+            if called && !stopped && !self.compaction_failed && self.run.reached_limit().is_none() {
                 self.compaction_failed = compact::if_full(self.run.engine).await;
             }
             match self.next(answer, called).await {
@@ -230,7 +230,7 @@ impl Loop<'_> {
                         self.from_hooks.push(note);
                         Some(deliver(self.run.engine, Queue::Steer))
                     }
-                    None => self.queued(),
+                    None => self.next_messages(),
                 }
             }
         }
@@ -257,7 +257,7 @@ impl Loop<'_> {
     }
 
     /// The queued messages with which the run continues, when there is nothing else to do: steering messages first.
-    fn queued(&mut self) -> Option<Vec<UserMessage>> {
+    fn next_messages(&mut self) -> Option<Vec<UserMessage>> {
         if self.is_ended() {
             return None;
         }
@@ -287,7 +287,7 @@ impl Loop<'_> {
             return None;
         }
         if !called && self.run.engine.queues.is_empty() {
-            if let Some(reminder) = self.written_call(answer) {
+            if let Some(reminder) = self.written_call_reminder(answer) {
                 self.from_hooks.push(reminder);
             } else if self.held < MAX_HELD
                 && let Some(message) = event_hooks::before_end(self.run.engine, self.held > 0).await
@@ -304,7 +304,7 @@ impl Loop<'_> {
                 }
             }
         }
-        if let Some(end) = self.run.exceeded() {
+        if let Some(end) = self.run.reached_limit() {
             self.run.engine.meters.ended_by = Some(end);
             return None;
         }
@@ -317,10 +317,10 @@ impl Loop<'_> {
     }
 
     /// The reminder for a model that wrote a call as text; also shows the user a notice.
-    fn written_call(&mut self, answer: &AssistantMessage) -> Option<Message> {
+    fn written_call_reminder(&mut self, answer: &AssistantMessage) -> Option<Message> {
         let engine = &mut *self.run.engine;
         let tool =
-            written_calls::tool_named(&answer.text(), &|name| engine.config.tools.get(name).is_some())?;
+            written_calls::find_called_tool(&answer.text(), &|name| engine.config.tools.get(name).is_some())?;
         let is_told = self.reminded < written_calls::MAX_REMINDERS;
         let hint =
             if is_told { "it is asked to make the call" } else { "try another model, or another server" };
@@ -332,7 +332,7 @@ impl Loop<'_> {
 
     /// Whether the loop guard lets the run continue. If there is a user, the user decides.
     async fn may_continue(&mut self) -> bool {
-        let Some(tool) = self.run.loop_guard.stuck().map(str::to_owned) else {
+        let Some(tool) = self.run.loop_guard.stuck_tool().map(str::to_owned) else {
             return true;
         };
         let engine = &mut *self.run.engine;
@@ -376,7 +376,7 @@ impl Loop<'_> {
             RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Tokens => "send a message to continue",
         };
         let overspent = engine.meters.used.overspent().filter(|_| reason == RunEnd::Dollars);
-        let (text, hint) = match (reason, self.run.loop_guard.stuck(), overspent) {
+        let (text, hint) = match (reason, self.run.loop_guard.stuck_tool(), overspent) {
             (_, _, Some((why, hint))) => (format!("stopped: {why}"), hint),
             (RunEnd::Repeats, Some(tool), None) => (
                 format!("stopped: the model keeps repeating the same {tool} call with the same result"),
@@ -410,9 +410,9 @@ impl Loop<'_> {
             announce::record_pending(engine);
         }
         grants::end(engine);
-        accepted_plan::run_ended(engine);
-        goal::run_ended(engine, end);
-        kept_queue::run_ended(engine);
+        accepted_plan::on_run_end(engine);
+        goal::on_run_end(engine, end);
+        kept_queue::on_run_end(engine);
         engine.meters.deadline = None;
         engine.undo.settle();
         engine.flush();

@@ -38,11 +38,11 @@ pub(crate) async fn go_to(engine: &mut Engine, entry_id: &str, summary: Option<&
     engine.config.session.go_to(leaf.as_deref());
     if let Some(summary) = summary {
         let saved = engine.config.session.append_body(summary);
-        engine.saved(saved);
+        engine.report_save(saved);
     }
     engine.flush();
     engine.conversation = Conversation::default();
-    announce::session_opened(engine);
+    announce::report_session(engine);
     announce::restore_settings(engine);
     if let Some(text) = text {
         engine.emit(QueueEvent::QueueReturned { texts: vec![text], images: Vec::new() });
@@ -56,7 +56,7 @@ async fn summarize(
     leaf: Option<&str>,
     options: &BranchSummaryOptions,
 ) -> Result<Option<Body>, UserError> {
-    let (from_id, messages) = abandoned(engine, leaf);
+    let (from_id, messages) = abandoned_branch(engine, leaf);
     let Some(from_id) = from_id.filter(|_| !messages.is_empty()) else { return Ok(None) };
     engine.begin();
     engine.emit(RunEvent::BranchSummary { running: true });
@@ -73,7 +73,7 @@ async fn summarize(
 }
 
 /// The end of the current branch, and its messages that are not on the path to `leaf`.
-fn abandoned(engine: &Engine, leaf: Option<&str>) -> (Option<String>, Vec<Arc<Message>>) {
+fn abandoned_branch(engine: &Engine, leaf: Option<&str>) -> (Option<String>, Vec<Arc<Message>>) {
     let tree = engine.config.session.tree();
     let target = leaf.and_then(|leaf| tree.branch_to(leaf)).unwrap_or_default();
     let path = tree.branch();

@@ -48,17 +48,17 @@ pub(crate) async fn open_or_ask(engine: &mut Engine, path: &Path, source: Sessio
     };
     let session = match opened {
         Err(SessionError::Locked { owner, .. }) => in_use(engine, path, &owner).await?,
-        Err(error) => return refused(engine, &error),
+        Err(error) => return report_refusal(engine, &error),
         Ok(session) => session,
     };
     match session.info().cwd.is_dir() {
         true => Some(session),
-        false => directory_gone(engine, path, source, session).await,
+        false => resolve_missing_directory(engine, path, source, session).await,
     }
 }
 
-fn refused(engine: &mut Engine, error: &SessionError) -> Option<Session> {
-    announce::session_refused(engine, error);
+fn report_refusal(engine: &mut Engine, error: &SessionError) -> Option<Session> {
+    announce::report_session_refusal(engine, error);
     None
 }
 
@@ -74,10 +74,10 @@ async fn in_use(engine: &mut Engine, path: &Path, owner: &Owner) -> Option<Sessi
         TAKE_OVER => Session::open_tail(path, Access::TakeOver, TAIL),
         _ => return None,
     };
-    session.map_or_else(|error| refused(engine, &error), Some)
+    session.map_or_else(|error| report_refusal(engine, &error), Some)
 }
 
-async fn directory_gone(
+async fn resolve_missing_directory(
     engine: &mut Engine,
     path: &Path,
     source: SessionOrigin,
@@ -91,13 +91,13 @@ async fn directory_gone(
         choice if choice == run_here && session.is_read_only() => Some(session),
         choice if choice == run_here && session.info().file.as_ref().is_some_and(|file| file.exists()) => {
             let moved = session.move_to(engine.config.place.dir.as_deref(), &here);
-            moved.map_or_else(|error| refused(engine, &error), Some)
+            moved.map_or_else(|error| report_refusal(engine, &error), Some)
         }
         // A session that is not in a file of tau yet begins here.
         choice if choice == run_here || choice == fork => {
             drop(session);
             let copy = Session::begin_from(path, source, engine.config.place.dir.as_deref(), Some(&here));
-            copy.map_or_else(|error| refused(engine, &error), Some)
+            copy.map_or_else(|error| report_refusal(engine, &error), Some)
         }
         _ => None,
     }
@@ -148,7 +148,7 @@ pub(crate) fn prepare(engine: &mut Engine, command: &AgentCommand) {
     {
         // It was reported if a part of it could not be read.
         engine.config.session = copy;
-        announce::session_opened(engine);
+        announce::report_session(engine);
         let text = "the session is in use elsewhere: continuing in a copy";
         engine.notice(NoticeLevel::Info, text, None);
     }

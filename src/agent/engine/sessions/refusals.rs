@@ -59,7 +59,7 @@ pub(crate) fn refuses_undo(engine: &mut Engine, order: &UndoOrder) -> bool {
 }
 
 /// Stops the run for a redo, unless there is nothing to redo.
-pub(crate) fn redo_found(engine: &mut Engine, order: UndoOrder, found: bool) {
+pub(crate) fn stop_for_redo(engine: &mut Engine, order: UndoOrder, found: bool) {
     if !found {
         return refuse_restore(engine, "cannot redo", "there is nothing to redo", None);
     }
@@ -78,7 +78,7 @@ fn refuses_file(engine: &mut Engine, path: &Path, access: Access) -> bool {
         Ok(_) => false,
         Err(SessionError::Locked { owner, .. }) if owner.pid == 0 => false,
         Err(error) => {
-            announce::session_refused(engine, &error);
+            announce::report_session_refusal(engine, &error);
             true
         }
     }

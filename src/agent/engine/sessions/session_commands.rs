@@ -60,11 +60,11 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionChange) {
             let path = resolve(&place.cwd, &path.to_string_lossy());
             match Session::copy(&path, place.dir.as_deref(), Some(&place.cwd)) {
                 Ok(session) => session,
-                Err(error) => return announce::session_refused(engine, &error),
+                Err(error) => return announce::report_session_refusal(engine, &error),
             }
         }
         SessionChange::Open { path } | SessionChange::Offer { path, .. } if is_open(engine, path) => {
-            return announce::session_opened(engine);
+            return announce::report_session(engine);
         }
         SessionChange::Offer { path, source } => match open_session::open_or_ask(engine, path, *source).await
         {
@@ -77,7 +77,7 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionChange) {
         },
         SessionChange::Open { path } => match open_session::open(engine, path).await {
             Ok(session) => session,
-            Err(error) => return announce::session_refused(engine, &error),
+            Err(error) => return announce::report_session_refusal(engine, &error),
         },
     };
     switch_to(engine, next).await;
@@ -107,7 +107,7 @@ async fn switch_to(engine: &mut Engine, next: Session) {
     }
     engine.forget_session_state();
     gate::end_session(engine);
-    announce::session_opened(engine);
+    announce::report_session(engine);
     announce::restore_settings(engine);
     if lost {
         let text = "the last messages of the previous session could not be saved and are lost";
@@ -132,5 +132,5 @@ pub(crate) fn replace_messages(engine: &mut Engine, messages: Vec<Arc<Message>>)
     }
     engine.flush();
     engine.conversation = Conversation::default();
-    announce::session_opened(engine);
+    announce::report_session(engine);
 }

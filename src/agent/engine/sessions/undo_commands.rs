@@ -39,7 +39,7 @@ impl Direction {
 
     /// The text about a finished restore, and how to reverse it; `moves` says whether the conversation moves,
     /// too.
-    fn said(self, report: &RestoreReport, moves: bool) -> String {
+    fn describe(self, report: &RestoreReport, moves: bool) -> String {
         let (changes, conversation, back) = match self {
             Direction::Back => {
                 ("took back the changes to", "took the conversation back", "; /redo brings it back")
@@ -132,12 +132,12 @@ fn report(
     };
     let changed: Vec<&str> = report.restored.iter().chain(&report.merged).map(String::as_str).collect();
     if stays && !changed.is_empty() {
-        let note = CustomMessage::hidden(NOTE, note(&changed), None, now());
+        let note = CustomMessage::new_hidden(NOTE, note(&changed), None, now());
         announce::record_external(engine, Arc::new(Message::Custom(note)));
     }
     let said = match &error {
         Some(error) => Err(UserError::new(format!("cannot {}", direction.command())).because(error)),
-        None => Ok(direction.said(&report, !stays)),
+        None => Ok(direction.describe(&report, !stays)),
     };
     engine.emit(SessionEvent::FilesRestored { report, error: error.map(String::from) });
     said
@@ -208,7 +208,7 @@ mod tests {
             ),
         ];
         for (direction, report, moves, expected) in cases {
-            assert_eq!(direction.said(&report, moves), expected);
+            assert_eq!(direction.describe(&report, moves), expected);
         }
     }
 }

@@ -12,7 +12,7 @@ use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::{NoticeLevel, SettingsEvent};
 use tau_protocol::extension::PromptCommand;
 use tau_tools::delegate::{self, Delegate};
-use tau_tools::toolbox::Offered;
+use tau_tools::toolbox::Availability;
 use tau_tools::{AnyTool, Toolbox, plan};
 
 /// The context window assumed for a model whose window is unknown, in tokens.
@@ -33,10 +33,10 @@ impl Engine {
         }
         let behavior = &self.config.behavior;
         if behavior.search_tools_by_mode && behavior.permission_mode != PermissionMode::Auto {
-            let searching = Toolbox::offered(Offered::WhereAsked);
+            let searching = Toolbox::for_availability(Availability::WhereAsked);
             own = searching.iter().cloned().fold(own, Toolbox::with);
         }
-        for tool in &self.config.behavior.extensions.loaded().tools {
+        for tool in &self.config.behavior.extensions.current().tools {
             let tool: Arc<dyn AnyTool> = Arc::clone(tool) as _;
             if is_new(&self.own_tools, &tool) {
                 own = own.with(tool);
@@ -71,7 +71,7 @@ impl Engine {
     /// The kind of a helper whose session is open again, without the call that asked for it: it keeps its part. Tells
     /// the user once if the kind is not known any more.
     fn kind_again(&mut self) -> Option<HelperKind> {
-        let (kind, is_known) = self.found_kind()?;
+        let (kind, is_known) = self.reopened_kind()?;
         let id = &self.config.session.info().id;
         if !is_known && self.unknown_kind_of.as_ref() != Some(id) {
             self.unknown_kind_of = Some(id.clone());
@@ -81,9 +81,10 @@ impl Engine {
         Some(kind)
     }
 
-    fn found_kind(&self) -> Option<(HelperKind, bool)> {
+    fn reopened_kind(&self) -> Option<(HelperKind, bool)> {
         let name = self.config.session.helper_kind().filter(|_| self.config.helper.is_none())?;
-        let (mut kind, is_known) = helper_part::known(&name, &self.config.behavior.extensions.loaded().kinds);
+        let (mut kind, is_known) =
+            helper_part::reopened_kind(&name, &self.config.behavior.extensions.current().kinds);
         if self.depth() >= MAX_DEPTH {
             kind.without.push(delegate::NAME.to_owned());
         }
@@ -100,7 +101,7 @@ impl Engine {
 
     /// The system prompt, with the part of a helper whose session is open again.
     pub(crate) fn system(&self) -> Arc<str> {
-        match self.found_kind() {
+        match self.reopened_kind() {
             Some((kind, _)) => helper_part::system(&self.config.system, &kind, &self.config.tools).into(),
             None => Arc::clone(&self.config.system),
         }
@@ -118,7 +119,7 @@ impl Engine {
             self.kinds_of = Some(id.clone());
             self.helpers.kinds = match &self.config.helper {
                 Some(role) => Arc::clone(&role.kinds),
-                None => self.config.behavior.extensions.loaded().kinds.as_slice().into(),
+                None => self.config.behavior.extensions.current().kinds.as_slice().into(),
             };
         }
         let line = |kind: &HelperKind| (kind.name.clone(), kind.description.clone());
@@ -140,7 +141,7 @@ impl Engine {
     /// The commands for prompt templates, skills and prompts of MCP servers. If names are equal, the first
     /// counts.
     pub(crate) fn commands(&self) -> Vec<PromptCommand> {
-        let mut commands = self.config.behavior.extensions.loaded().commands();
+        let mut commands = self.config.behavior.extensions.current().commands();
         commands.extend(self.mcp.commands());
         let mut taken = HashSet::new();
         commands.retain(|command| taken.insert(command.name.clone()));

@@ -47,7 +47,7 @@ impl Lines<'_, '_> {
             Message::BashExecution(run) if run.exclude_from_context => {}
             Message::BashExecution(run) => {
                 self.user(format!("<bash-input>{}</bash-input>", run.command).into(), json!({}));
-                let output = run.noted_output();
+                let output = run.output_with_note();
                 let output = format!("<bash-stdout>{output}</bash-stdout><bash-stderr></bash-stderr>");
                 self.user(output.into(), json!({}));
             }

@@ -42,7 +42,7 @@ impl Lines<'_, '_> {
             Message::ToolResult(result) => self.result(result),
             Message::BashExecution(run) if run.exclude_from_context => {}
             Message::BashExecution(run) => {
-                let (command, output) = (&run.command, run.noted_output());
+                let (command, output) = (&run.command, run.output_with_note());
                 let text = format!("I ran this command:\n\n{command}\n\nIts output:\n\n{output}");
                 self.user(&[Block::text(text)]);
             }

@@ -36,7 +36,7 @@ impl ForeignSession {
     /// The session for `program`; `None` for tau itself and for opencode, which has a database. The session must
     /// have been read completely ([`Session::whole`]).
     pub fn of(session: &Session, program: SessionOrigin, secrets: &[String]) -> Option<Self> {
-        let created = created(session);
+        let created = creation_time(session);
         let mut writer = Writer {
             id: tau_tools::ids::id().to_string(),
             cwd: &session.info().cwd,
@@ -73,7 +73,7 @@ impl ForeignSession {
 }
 
 /// The time of the session's beginning, in milliseconds since 1970.
-fn created(session: &Session) -> i64 {
+fn creation_time(session: &Session) -> i64 {
     let header = serde_json::from_str::<Value>(session.header()).ok();
     let time = header.as_ref().and_then(|header| header.get("timestamp")?.as_str());
     time.and_then(|time| time.parse::<jiff::Timestamp>().ok())

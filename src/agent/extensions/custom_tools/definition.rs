@@ -197,10 +197,10 @@ impl Check<'_> {
     }
 
     fn text(&mut self, text: &Spanned<String>, arguments: &[Argument]) -> Option<Text> {
-        self.parsed(text.get_ref(), text.span().start, arguments)
+        self.parse_text(text.get_ref(), text.span().start, arguments)
     }
 
-    fn parsed(&mut self, text: &str, at: usize, arguments: &[Argument]) -> Option<Text> {
+    fn parse_text(&mut self, text: &str, at: usize, arguments: &[Argument]) -> Option<Text> {
         let is_known = |name: &str| arguments.iter().any(|argument| argument.name == name);
         if text.contains('\0') {
             self.wrong(at, "this text contains a NUL character");
@@ -262,7 +262,7 @@ impl Check<'_> {
             self.wrong(at, "command needs a program as its first word");
             return None;
         };
-        let program = self.parsed(program, at, arguments)?;
+        let program = self.parse_text(program, at, arguments)?;
         if program == Text::default() || program.arguments().next().is_some() {
             self.wrong(at, "the program cannot be empty or depend on an argument");
             return None;
@@ -299,7 +299,7 @@ impl Check<'_> {
     }
 
     fn word(&mut self, text: &str, at: usize, arguments: &[Argument]) -> Option<Text> {
-        let text = self.parsed(text, at, arguments)?;
+        let text = self.parse_text(text, at, arguments)?;
         let is_list = |name: &str| {
             arguments.iter().any(|argument| argument.name == name && argument.kind == ArgumentKind::Array)
         };

@@ -3,7 +3,7 @@
 use super::definition::OutputKind;
 use super::unified;
 use crate::extensions::long_text::within;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::read::picture;
 use tau_tools::{Details, ToolContext, ToolError, ToolOutput};
 
@@ -70,7 +70,7 @@ async fn image(
         return Err(ToolError::refused(format!(
             "{name}: its output ({}) is not a picture; a tool with output = \"image\" writes a PNG, JPEG, GIF or \
              WebP to standard output{notes}",
-            counted(bytes.len(), "byte")
+            pluralize(bytes.len(), "byte")
         )));
     };
     let images = context.limits.images;

@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use super::definition::{CommandWord, DeclaredAccess, Definition, ToolCommand};
 use super::run::{Call, Program};
-use super::words::{Text, quoted, word};
+use super::words::{Text, quote_words, word};
 use super::{arguments, run};
 use crate::extensions::call_title;
 use tau_protocol::extension::ExtensionSource;
 use tau_tools::shell_word;
 use tau_tools::{
-    Access, AnyTool, Approved, Prepared, PreparingCall, Preview, ToolContext, ToolError, ToolSpec, args,
-    paths,
+    Access, AnyTool, ApprovedPart, PreparedCall, PreparingCall, Preview, ToolContext, ToolError, ToolSpec,
+    args, paths,
 };
 
 /// The maximum length of a program argument (Linux: 128 KB with its NUL), and of a variable with its name.
@@ -97,7 +97,7 @@ impl CustomTool {
             ToolCommand::Words { program, words } => {
                 let program = program.fill(values, &tool_dir).concat();
                 let words = self.words(words, values, &tool_dir)?;
-                Ok(Program::Words { program: located(&program, &tool_dir), words, variables })
+                Ok(Program::Words { program: locate_program(&program, &tool_dir), words, variables })
             }
         }
     }
@@ -111,9 +111,9 @@ impl CustomTool {
     ) -> Result<Vec<(String, String)>, ToolError> {
         let mut variables = Vec::new();
         for (name, value) in values {
-            let (variable, value) = (format!("{VARIABLE}{name}"), joined(value));
+            let (variable, value) = (format!("{VARIABLE}{name}"), join_lines(value));
             if value.contains('\0') {
-                return Err(self.refused(&format!("`{name}` contains a NUL character")));
+                return Err(self.refusal(&format!("`{name}` contains a NUL character")));
             }
             if variable.len() + value.len() < MAX_WORD_LEN {
                 variables.push((variable, value));
@@ -160,7 +160,7 @@ impl CustomTool {
         for word in text.fill(values, tool_dir) {
             let name = text.arguments().next().unwrap_or_default();
             if word.contains('\0') {
-                return Err(self.refused(&format!("`{name}` contains a NUL character")));
+                return Err(self.refusal(&format!("`{name}` contains a NUL character")));
             }
             if word.len() > MAX_WORD_LEN {
                 return Err(self.too_long(name));
@@ -168,7 +168,7 @@ impl CustomTool {
             let is_option =
                 word.len() > 1 && word.starts_with('-') && !all.iter().any(|it| it == END_OF_OPTIONS);
             if is_option && is_of_model {
-                return Err(self.refused(&format!(
+                return Err(self.refusal(&format!(
                     "`{name}` begins with `-`, so the program would take it for an option; write it differently, \
                      such as ./-x for a file"
                 )));
@@ -178,12 +178,12 @@ impl CustomTool {
         Ok(())
     }
 
-    fn refused(&self, why: &str) -> ToolError {
+    fn refusal(&self, why: &str) -> ToolError {
         ToolError::refused(format!("{}: {why}", self.spec.name))
     }
 
     fn too_long(&self, name: &str) -> ToolError {
-        self.refused(&format!("`{name}` is too long for a command line; pass at most {MAX_WORD_LEN} bytes"))
+        self.refusal(&format!("`{name}` is too long for a command line; pass at most {MAX_WORD_LEN} bytes"))
     }
 
     /// The access of a call.
@@ -224,7 +224,7 @@ impl CustomTool {
 
 /// The location of a program: paths are relative to the folder of the tool's file, not to the working
 /// directory.
-fn located(program: &str, tool_dir: &str) -> String {
+fn locate_program(program: &str, tool_dir: &str) -> String {
     if !program.contains('/') {
         return program.to_owned();
     }
@@ -232,7 +232,7 @@ fn located(program: &str, tool_dir: &str) -> String {
 }
 
 /// A value as one text; a list has one line per value.
-fn joined(value: &Value) -> String {
+fn join_lines(value: &Value) -> String {
     match value {
         Value::Array(list) => list.iter().map(word).collect::<Vec<_>>().join("\n"),
         other => word(other),
@@ -240,15 +240,15 @@ fn joined(value: &Value) -> String {
 }
 
 /// The command of a call, for display.
-fn shown(program: &Program) -> String {
+fn command_text(program: &Program) -> String {
     match program {
         Program::Words { program, words, .. } => {
             let all: Vec<String> = std::iter::once(program).chain(words).cloned().collect();
-            quoted(&all)
+            quote_words(&all)
         }
         Program::Shell { text, variables, .. } => {
             let own = variables.iter().filter(|(name, _)| name.starts_with(VARIABLE));
-            let lines = own.map(|(name, value)| format!("{name}={}\n", shell_word::quoted(value)));
+            let lines = own.map(|(name, value)| format!("{name}={}\n", shell_word::quote(value)));
             format!("{}{text}", lines.collect::<String>())
         }
     }
@@ -262,7 +262,7 @@ impl AnyTool for CustomTool {
     fn title(&self, args: &Value) -> String {
         match (&self.definition.title, args.as_object()) {
             (Some(title), Some(values)) => {
-                let text = title.shown(values);
+                let text = title.display(values);
                 call_title::short(&text)
             }
             _ => call_title::of_arguments(args),
@@ -274,21 +274,21 @@ impl AnyTool for CustomTool {
     }
 
     fn canonical(&self, args: Value) -> Value {
-        args::fitted(args.clone(), &self.spec).unwrap_or(args)
+        args::fit_to_schema(args.clone(), &self.spec).unwrap_or(args)
     }
 
     fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_> {
         Box::pin(async move {
             let (call, access) = self.call(args, &context)?;
-            let preview = Preview::Command { command: shown(&call.program) };
-            let apply = move |approved: Approved| async move {
+            let preview = Preview::Command { command: command_text(&call.program) };
+            let apply = move |approved: ApprovedPart| async move {
                 if approved.edited.is_some() {
-                    return Err(self.refused("the command of a custom tool cannot be edited"));
+                    return Err(self.refusal("the command of a custom tool cannot be edited"));
                 }
                 let sandbox = approved.sandbox.unwrap_or_else(|| context.sandbox.clone());
                 run::carry_out(call, ToolContext { sandbox, ..context }).await
             };
-            Ok(Prepared::new(access, apply).preview(preview))
+            Ok(PreparedCall::new(access, apply).preview(preview))
         })
     }
 }

@@ -119,7 +119,7 @@ impl Text {
     }
 
     /// The text for display: an argument without a value leaves a gap, the values of a list are joined.
-    pub(super) fn shown(&self, values: &Map<String, Value>) -> String {
+    pub(super) fn display(&self, values: &Map<String, Value>) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Plain(text) => text.clone(),
             Piece::ToolDir => String::new(),
@@ -169,8 +169,8 @@ pub(super) fn word(value: &Value) -> String {
 }
 
 /// Words quoted for a shell, for display.
-pub(super) fn quoted(words: &[String]) -> String {
-    words.iter().map(|word| shell_word::quoted(word)).collect::<Vec<_>>().join(" ")
+pub(super) fn quote_words(words: &[String]) -> String {
+    words.iter().map(|word| shell_word::quote(word)).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn words_are_quoted_for_people() {
         let words = ["git", "log", "it's", "", "a b", "--x=1"].map(str::to_owned);
-        assert_eq!(quoted(&words), r"git log 'it'\''s' '' 'a b' --x=1");
+        assert_eq!(quote_words(&words), r"git log 'it'\''s' '' 'a b' --x=1");
         let known = |name: &str| name == "a";
         assert_eq!(placeholder_in_shell_text("echo ${a} {b} {a,b} { a; }", known), None);
         assert_eq!(placeholder_in_shell_text("echo \"{a}\"", known), Some("a"));

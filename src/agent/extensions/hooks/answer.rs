@@ -28,18 +28,18 @@ impl HookEnd {
 
 /// A hook's decision on a call, the strictest last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Said {
+pub(super) enum HookDecision {
     Allow,
     Ask,
     Deny,
 }
 
-impl Said {
+impl HookDecision {
     fn from_name(name: &str) -> Option<Self> {
         match name {
-            "allow" | "approve" => Some(Said::Allow),
-            "ask" => Some(Said::Ask),
-            "deny" | "block" => Some(Said::Deny),
+            "allow" | "approve" => Some(HookDecision::Allow),
+            "ask" => Some(HookDecision::Ask),
+            "deny" | "block" => Some(HookDecision::Deny),
             _ => None,
         }
     }
@@ -50,7 +50,7 @@ pub(super) struct Answer {
     /// The reason to block the event; after a call and at the end of a run, a request to the model.
     pub(super) block: Option<String>,
     /// Its decision on a call, and the reason.
-    pub(super) permission: Option<(Said, String)>,
+    pub(super) permission: Option<(HookDecision, String)>,
     /// Replacement arguments for the call.
     pub(super) updated_input: Option<Value>,
     /// Text for the model.
@@ -103,7 +103,7 @@ impl Answer {
     /// The valid part of the answer of a hook that failed.
     fn of_failure(self, trouble: String) -> Self {
         Answer {
-            permission: self.permission.filter(|(said, _)| *said != Said::Allow),
+            permission: self.permission.filter(|(said, _)| *said != HookDecision::Allow),
             updated_input: None,
             context: None,
             trouble: Some(trouble),
@@ -153,7 +153,7 @@ impl Answer {
 
     /// An answer of which a part cannot be read: no consent.
     fn unreadable(self, why: String) -> Self {
-        let permission = self.permission.filter(|(said, _)| *said != Said::Allow);
+        let permission = self.permission.filter(|(said, _)| *said != HookDecision::Allow);
         let trouble = self.trouble.or(Some(why));
         Answer { permission, context: None, trouble, unreadable: true, ..self }
     }
@@ -170,12 +170,12 @@ impl Answer {
         if !matches!(specific, Value::Null | Value::Object(_)) {
             wrong.push("hookSpecificOutput");
         }
-        match given(specific, "updatedInput") {
+        match non_null(specific, "updatedInput") {
             Some(input) if input.is_object() => found.updated_input = Some(input.clone()),
             Some(_) => wrong.push("updatedInput"),
             None => {}
         }
-        match given(answer, "continue") {
+        match non_null(answer, "continue") {
             Some(Value::Bool(false)) => {
                 found.stop = Some(text(answer, "stopReason").unwrap_or_else(|| why.clone()));
             }
@@ -186,7 +186,7 @@ impl Answer {
         for (place, name) in
             [specific, answer].into_iter().flat_map(|place| DECISIONS.map(|name| (place, name)))
         {
-            match given(place, name).map(|value| value.as_str().and_then(Said::from_name)) {
+            match non_null(place, name).map(|value| value.as_str().and_then(HookDecision::from_name)) {
                 Some(Some(decision)) => said = said.max(Some(decision)),
                 Some(None) => wrong.push(name),
                 None => {}
@@ -194,8 +194,8 @@ impl Answer {
         }
         match (event, said) {
             (HookEvent::PreToolUse, Some(said)) => found.permission = Some((said, why)),
-            (_, Some(Said::Deny)) => found.block = Some(why),
-            (_, Some(Said::Ask | Said::Allow) | None) => {}
+            (_, Some(HookDecision::Deny)) => found.block = Some(why),
+            (_, Some(HookDecision::Ask | HookDecision::Allow) | None) => {}
         }
         match wrong.first() {
             Some(name) => found.unreadable(format!("answered a value of `{name}` that tau does not know")),
@@ -209,7 +209,7 @@ const DECISIONS: [&str; 2] = ["permissionDecision", "decision"];
 const NO_REASON: &str = "it gave no reason";
 
 /// A field that is not null.
-fn given<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+fn non_null<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 
@@ -309,7 +309,11 @@ mod tests {
     fn the_last_answer_counts_whatever_is_around_it() {
         let blocks = |code: i32, out: &str| {
             let found = answer(HookEvent::PreToolUse, code, out, "");
-            found.permission.filter(|(said, _)| *said == Said::Deny).map(|(_, why)| why).or(found.block)
+            found
+                .permission
+                .filter(|(said, _)| *said == HookDecision::Deny)
+                .map(|(_, why)| why)
+                .or(found.block)
         };
         let deny = r#"{"decision": "block", "reason": "no"}"#;
         let allow = r#"{"decision": "approve"}"#;
@@ -379,11 +383,11 @@ mod tests {
         let out = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask",
             "permissionDecisionReason": "look", "updatedInput": {"command": "ls"}}, "systemMessage": "hi"}"#;
         let found = answer(HookEvent::PreToolUse, 0, out, "");
-        assert_eq!(found.permission, Some((Said::Ask, "look".to_owned())));
+        assert_eq!(found.permission, Some((HookDecision::Ask, "look".to_owned())));
         assert_eq!(found.updated_input, Some(serde_json::json!({"command": "ls"})));
         assert_eq!(found.message.as_deref(), Some("hi"));
         let old = answer(HookEvent::PreToolUse, 0, r#"{"decision": "block", "reason": "no"}"#, "");
-        assert_eq!(old.permission, Some((Said::Deny, "no".to_owned())));
+        assert_eq!(old.permission, Some((HookDecision::Deny, "no".to_owned())));
         let after = answer(HookEvent::PostToolUse, 0, r#"{"decision": "block", "reason": "format it"}"#, "");
         assert_eq!(after.block.as_deref(), Some("format it"));
         let reason = answer(HookEvent::PreToolUse, 2, r#"{"decision": "block", "reason": "why"}"#, "log");

@@ -18,7 +18,7 @@ pub use runner::{HookOutcome, HookPermission, HookRunner};
 
 use crate::settings::hooks::{self, HookEntry, HookEvent, HookFail, HookMatcher};
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// The default time limit of a hook.
 const USUAL_TIME: Duration = Duration::from_secs(60);
@@ -77,7 +77,7 @@ impl Hook {
             description: format!(
                 "for {}, at most {}{}{rest}",
                 matcher.text(),
-                counted(timeout.as_secs(), "second"),
+                pluralize(timeout.as_secs(), "second"),
                 if fail == Some(HookFail::Closed) { ", denies if it fails" } else { "" }
             ),
             source: file.source,

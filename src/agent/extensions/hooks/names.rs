@@ -10,34 +10,34 @@ use serde_json::{Map, Value, json};
 use tau_tools::paths;
 
 /// A tool of tau, its name for hooks, and its arguments: tau's names, hooks' names.
-struct Known {
+struct ToolNames {
     own: &'static str,
     other: &'static str,
     fields: &'static [(&'static str, &'static str)],
 }
 
-const KNOWN: [Known; 12] = [
-    Known { own: "bash", other: "Bash", fields: &[] },
-    Known { own: "read", other: "Read", fields: &[("path", "file_path")] },
-    Known { own: "write", other: "Write", fields: &[("path", "file_path")] },
-    Known { own: "edit", other: "Edit", fields: &[("path", "file_path")] },
-    Known { own: "grep", other: "Grep", fields: &[("ignore_case", "-i"), ("context", "-C")] },
-    Known { own: "find", other: "Glob", fields: &[] },
-    Known { own: "ls", other: "LS", fields: &[] },
-    Known { own: "delegate", other: "Task", fields: &[("task", "prompt"), ("kind", "subagent_type")] },
-    Known { own: "ask_user", other: "AskUserQuestion", fields: &[] },
-    Known { own: "submit_plan", other: "ExitPlanMode", fields: &[] },
-    Known { own: "web_fetch", other: "WebFetch", fields: &[] },
-    Known { own: "web_search", other: "WebSearch", fields: &[] },
+const KNOWN: [ToolNames; 12] = [
+    ToolNames { own: "bash", other: "Bash", fields: &[] },
+    ToolNames { own: "read", other: "Read", fields: &[("path", "file_path")] },
+    ToolNames { own: "write", other: "Write", fields: &[("path", "file_path")] },
+    ToolNames { own: "edit", other: "Edit", fields: &[("path", "file_path")] },
+    ToolNames { own: "grep", other: "Grep", fields: &[("ignore_case", "-i"), ("context", "-C")] },
+    ToolNames { own: "find", other: "Glob", fields: &[] },
+    ToolNames { own: "ls", other: "LS", fields: &[] },
+    ToolNames { own: "delegate", other: "Task", fields: &[("task", "prompt"), ("kind", "subagent_type")] },
+    ToolNames { own: "ask_user", other: "AskUserQuestion", fields: &[] },
+    ToolNames { own: "submit_plan", other: "ExitPlanMode", fields: &[] },
+    ToolNames { own: "web_fetch", other: "WebFetch", fields: &[] },
+    ToolNames { own: "web_search", other: "WebSearch", fields: &[] },
 ];
 
-fn known(tool: &str) -> Option<&'static Known> {
+fn tool_names(tool: &str) -> Option<&'static ToolNames> {
     KNOWN.iter().find(|known| known.own == tool)
 }
 
 /// The name of a tool for hooks; `edit` with several replacements has its own.
 pub(crate) fn of_tool<'a>(tool: &'a str, arguments: &Value) -> &'a str {
-    match known(tool) {
+    match tool_names(tool) {
         Some(known) if known.own == "edit" && has_several(arguments) => "MultiEdit",
         Some(known) => known.other,
         None => tool,
@@ -50,7 +50,9 @@ fn has_several(arguments: &Value) -> bool {
 
 /// The arguments in the format of hooks: with absolute paths, and times in milliseconds.
 pub(crate) fn to_hook(tool: &str, arguments: &Value, cwd: &Path) -> Value {
-    let (Some(known), Some(given)) = (known(tool), arguments.as_object()) else { return arguments.clone() };
+    let (Some(known), Some(given)) = (tool_names(tool), arguments.as_object()) else {
+        return arguments.clone();
+    };
     let field = |(name, value): (&String, &Value)| {
         let other =
             known.fields.iter().find(|(own, _)| own == name).map_or(name.as_str(), |(_, other)| other);
@@ -71,7 +73,9 @@ pub(crate) fn to_hook(tool: &str, arguments: &Value, cwd: &Path) -> Value {
 
 /// The arguments of the tool from a hook's answer.
 pub(crate) fn from_hook(tool: &str, arguments: &Value) -> Value {
-    let (Some(known), Some(given)) = (known(tool), arguments.as_object()) else { return arguments.clone() };
+    let (Some(known), Some(given)) = (tool_names(tool), arguments.as_object()) else {
+        return arguments.clone();
+    };
     let mut own = Map::new();
     for (name, value) in given {
         let field =

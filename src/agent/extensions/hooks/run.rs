@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::Hook;
 use super::answer::HookEnd;
 use super::facts::HookFacts;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::deadline;
 use tau_tools::process::server::{ServerCommand, ServerProcess};
 
@@ -54,7 +54,7 @@ pub(super) async fn run(hook: &Hook, input: &[u8], facts: &HookFacts) -> HookEnd
             () = deadline::until(deadline) => {
                 trouble = Some(format!(
                     "did not end within {} and was killed",
-                    counted(hook.timeout.as_secs(), "second")
+                    pluralize(hook.timeout.as_secs(), "second")
                 ));
             }
             ended = process.wait(), if status.is_none() => match ended {

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::Hook;
-use super::answer::{Answer, Said};
+use super::answer::{Answer, HookDecision};
 use super::facts::HookFacts;
 use super::run::run;
 use crate::settings::hooks::{HookEvent, HookFail};
@@ -127,13 +127,13 @@ impl HookOutcome {
             self.updated_input = updated_input;
         }
         match permission {
-            Some((Said::Deny, why)) => self.block = Some(short(why)),
-            Some((Said::Ask, why)) => self.permission = HookPermission::Ask(short(why)),
-            Some((Said::Allow, _)) if self.permission == HookPermission::None => {
+            Some((HookDecision::Deny, why)) => self.block = Some(short(why)),
+            Some((HookDecision::Ask, why)) => self.permission = HookPermission::Ask(short(why)),
+            Some((HookDecision::Allow, _)) if self.permission == HookPermission::None => {
                 note("allowed the call".to_owned(), false);
                 self.permission = HookPermission::Allow;
             }
-            Some((Said::Allow, _)) | None => {}
+            Some((HookDecision::Allow, _)) | None => {}
         }
         if let Some(context) = context {
             note("added context for the model".to_owned(), false);
@@ -157,16 +157,20 @@ impl HookOutcome {
 }
 
 /// The decision and the block of a hook, including the effect of its failure.
-fn of_failure(hook: &Hook, event: HookEvent, answer: &Answer) -> (Option<(Said, String)>, Option<String>) {
+fn of_failure(
+    hook: &Hook,
+    event: HookEvent,
+    answer: &Answer,
+) -> (Option<(HookDecision, String)>, Option<String>) {
     let (permission, block) = (answer.permission.clone(), answer.block.clone());
-    let denies = block.is_some() || matches!(permission, Some((Said::Deny, _)));
+    let denies = block.is_some() || matches!(permission, Some((HookDecision::Deny, _)));
     let Some(trouble) = answer.trouble.as_ref().filter(|_| !denies) else { return (permission, block) };
     let decides =
         matches!(event, HookEvent::PreToolUse | HookEvent::UserPromptSubmit | HookEvent::PreCompact);
     match hook.fail {
         Some(HookFail::Closed) if decides => (None, Some(format!("the hook {trouble} (fail = \"closed\")"))),
         None if answer.unreadable && event == HookEvent::PreToolUse => {
-            (Some((Said::Ask, format!("the hook {trouble}"))), block)
+            (Some((HookDecision::Ask, format!("the hook {trouble}"))), block)
         }
         _ => (permission, block),
     }

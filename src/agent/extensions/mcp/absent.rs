@@ -100,7 +100,7 @@ impl Mcp {
         None
     }
 
-    pub(crate) fn mentioned(
+    pub(crate) fn mentioned_resources(
         &self,
         _: &str,
         _: OutputLimits,

@@ -32,9 +32,9 @@ const MAX_QUESTIONS: usize = 8;
 
 /// State shared by the handler of a connection and its users.
 #[derive(Clone)]
-pub(super) struct Client(Arc<Shared>);
+pub(super) struct Client(Arc<ClientState>);
 
-struct Shared {
+struct ClientState {
     /// The name of the server.
     server: String,
     around: Arc<McpContext>,
@@ -51,7 +51,7 @@ struct Shared {
 
 impl Client {
     pub(super) fn new(server: &McpServer, cwd: &Path, around: &Arc<McpContext>) -> Self {
-        let shared = Shared {
+        let shared = ClientState {
             server: server.name.clone(),
             around: Arc::clone(around),
             messages: Messages::default(),
@@ -64,13 +64,13 @@ impl Client {
     }
 
     /// Shows the progress of a call until the returned guard is dropped.
-    pub(super) fn show_progress(&self, token: ProgressToken, progress: ToolProgress) -> Shown {
+    pub(super) fn show_progress(&self, token: ProgressToken, progress: ToolProgress) -> ProgressGuard {
         self.0.progress.lock().insert(token.clone(), progress);
-        Shown { client: self.clone(), token }
+        ProgressGuard { client: self.clone(), token }
     }
 
     /// Waits until the server reports a change of this list. Cancel safe.
-    pub(super) async fn changed(&self, list: ServerList) {
+    pub(super) async fn wait_for_change(&self, list: ServerList) {
         match self.0.changed.get(list as usize) {
             Some(changed) => changed.notified().await,
             None => std::future::pending().await,
@@ -96,12 +96,12 @@ impl ServerList {
 }
 
 /// A call whose progress is shown.
-pub(super) struct Shown {
+pub(super) struct ProgressGuard {
     client: Client,
     token: ProgressToken,
 }
 
-impl Drop for Shown {
+impl Drop for ProgressGuard {
     fn drop(&mut self) {
         self.client.0.progress.lock().remove(&self.token);
     }

@@ -29,7 +29,7 @@ use super::{McpContext, Place, lenient, logging, oauth};
 use crate::settings::mcp_servers::{McpServer, McpTransport};
 use crate::settings::mcp_variables::{Forms, expand};
 use tau_tools::ToolProgress;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::process::server::{ServerCommand, ServerProcess};
 use tau_tools::sandbox::support::Support;
 use tau_tools::sandbox::{SandboxLevel, SandboxPolicy, Start};
@@ -97,7 +97,7 @@ impl Connection {
             Ok(opened) => opened,
             Err(_) => {
                 let said = trouble.text().map(|text| format!("; it wrote: {text}")).unwrap_or_default();
-                Err(format!("it was not ready within {}{said}", counted(limit.as_secs(), "second")).into())
+                Err(format!("it was not ready within {}{said}", pluralize(limit.as_secs(), "second")).into())
             }
         }
     }
@@ -112,13 +112,13 @@ impl Connection {
         let log_in = log_in(server, around);
         let (service, process) = match &server.transport {
             McpTransport::Stdio { command, args, env, cwd } => {
-                let program = Program::expanded(command, args, env, cwd.as_deref(), &place.cwd)?;
+                let program = Program::expand(command, args, env, cwd.as_deref(), &place.cwd)?;
                 let sandbox = sandbox(server, place, &program, around);
                 let (process, transport) = program.start(&sandbox, around, trouble)?;
                 match serve_client(client.clone(), transport).await {
                     Ok(served) => (served, Some(process)),
                     Err(error) => {
-                        trouble.settled().await;
+                        trouble.wait_for_lines().await;
                         return Err(start_error(&error, trouble, &log_in).into());
                     }
                 }
@@ -230,7 +230,7 @@ impl Connection {
             params.cursor = cursor;
             let found = page(params).await;
             let (items, next) =
-                found.map_err(|error| format!("its {what} cannot be listed: {}", self.said(&error)))?;
+                found.map_err(|error| format!("its {what} cannot be listed: {}", self.error_text(&error)))?;
             all.extend(items);
             cursor = next.filter(|cursor| !cursor.is_empty());
             if cursor.is_none() || all.len() >= super::MAX_LISTED {
@@ -273,14 +273,16 @@ impl Connection {
     fn failure(&self, error: ServiceError) -> CallFailure {
         match error {
             ServiceError::Timeout { timeout } => CallFailure::TimedOut(timeout),
-            ServiceError::TransportSend(_) if !self.is_process => CallFailure::Refused(self.said(&error)),
+            ServiceError::TransportSend(_) if !self.is_process => {
+                CallFailure::Refused(self.error_text(&error))
+            }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => CallFailure::Ended,
-            other => CallFailure::Refused(self.said(&other)),
+            other => CallFailure::Refused(self.error_text(&other)),
         }
     }
 
     /// Describes an error for the user.
-    fn said(&self, error: &ServiceError) -> String {
+    fn error_text(&self, error: &ServiceError) -> String {
         match error {
             ServiceError::McpError(error) => error.message.to_string(),
             ServiceError::TransportSend(_) if error.is_authorization_required() => self.log_in.clone(),
@@ -325,7 +327,7 @@ async fn within<T>(
 ) -> Result<Vec<T>, UserError> {
     let listed = timeout(limit, listing).await;
     listed.unwrap_or_else(|_| {
-        Err(format!("it did not list its {what} within {}", counted(limit.as_secs(), "second")).into())
+        Err(format!("it did not list its {what} within {}", pluralize(limit.as_secs(), "second")).into())
     })
 }
 
@@ -365,7 +367,7 @@ async fn watch(
             _ = &mut closed => is_closed = true,
             status = wait(&mut process) => {
                 if let Ok(status) = status {
-                    trouble.ended_with(status.to_string());
+                    trouble.record_exit_status(status.to_string());
                 }
             }
         }
@@ -376,8 +378,8 @@ async fn watch(
         if let Some(process) = process
             && let Some(status) = process.end(END_GRACE).await
         {
-            trouble.ended_with(status.to_string());
-            trouble.settled().await;
+            trouble.record_exit_status(status.to_string());
+            trouble.wait_for_lines().await;
         }
     };
     // Dropping the work kills the process.
@@ -426,7 +428,7 @@ fn start_error(error: &ClientInitializeError, trouble: &Trouble, log_in: &str) -
 /// Whether a server runs in the sandbox, if there is one here.
 pub(super) fn is_sandboxed(server: &McpServer, place: &Place, around: &McpContext) -> bool {
     let McpTransport::Stdio { command, args, env, cwd } = &server.transport else { return false };
-    let program = Program::expanded(command, args, env, cwd.as_deref(), &place.cwd);
+    let program = Program::expand(command, args, env, cwd.as_deref(), &place.cwd);
     program.is_ok_and(|program| Support::here().enforces_some(&sandbox(server, place, &program, around)))
 }
 
@@ -456,7 +458,7 @@ struct Program {
 }
 
 impl Program {
-    fn expanded<'a>(
+    fn expand<'a>(
         command: &str,
         args: &[String],
         env: impl IntoIterator<Item = (&'a String, &'a String)>,

@@ -44,7 +44,7 @@ fn tool(given: &Value) -> Option<Tool> {
 }
 
 /// The notice about tools whose definitions cannot be parsed.
-pub(super) fn left_out(odd: &[String]) -> Option<String> {
+pub(super) fn odd_tools_notice(odd: &[String]) -> Option<String> {
     if odd.is_empty() {
         return None;
     }

@@ -16,7 +16,7 @@ pub(super) fn of_tools(server: &str, tools: &[&str]) -> Vec<String> {
     let name = |tool: &&str| {
         let plain = format!("{PREFIX}{}__{}", plain(server), plain(tool));
         let name = if plain.len() > MAX_LEN || taken.contains(&plain) {
-            hashed(&plain, server, tool)
+            hashed_name(&plain, server, tool)
         } else {
             plain
         };
@@ -32,7 +32,7 @@ pub(super) fn plain(text: &str) -> String {
 }
 
 /// The start of a name, and a hash of the full one.
-fn hashed(plain: &str, server: &str, tool: &str) -> String {
+fn hashed_name(plain: &str, server: &str, tool: &str) -> String {
     let start: String = plain.chars().take(MAX_LEN - 9).collect();
     format!("{start}_{:08x}", hash(&format!("{server}\0{tool}")))
 }

@@ -10,14 +10,14 @@ use rmcp::model::{
 use tokio::time::Duration;
 
 use super::connection::CallFailure;
-use super::prompts::{McpPrompt, suggested};
+use super::prompts::{McpPrompt, usable_suggestions};
 use super::resources::{self, Mention};
 use super::server::Server;
 use super::template::{Completing, template_of};
 use super::{Mcp, McpNews, names, result};
 use tau_protocol::extension::{ArgumentValues, McpResource, PromptCommand};
 use tau_tools::access::FileFilter;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::scratch::Scratch;
 use tau_tools::user_error::UserError;
 use tau_tools::{Content, OutputLimits, ToolOutput, ToolProgress};
@@ -31,7 +31,7 @@ pub(crate) type Attaching = BoxFuture<'static, Result<ToolOutput, UserError>>;
 impl Mcp {
     /// The prompts of all servers as commands, by server and name.
     pub(crate) fn commands(&self) -> Vec<PromptCommand> {
-        self.used().iter().flat_map(|server| server.commands()).collect()
+        self.enabled_servers().iter().flat_map(|server| server.commands()).collect()
     }
 
     /// The message of a prompt for a command with these arguments, once the server has answered; a server
@@ -64,18 +64,18 @@ impl Mcp {
         let is_meant = |server: &&Arc<Server>| {
             server.is_starting() && names::plain(&server.configured.server.name) == name
         };
-        self.used().iter().find(is_meant).cloned()
+        self.enabled_servers().iter().find(is_meant).cloned()
     }
 
     /// The resources of all servers.
     pub(crate) fn resources(&self) -> Vec<McpResource> {
-        self.used().iter().flat_map(|server| server.resources()).collect()
+        self.enabled_servers().iter().flat_map(|server| server.resources()).collect()
     }
 
     /// The resources named in the user's text: the attachment for each, once the server has answered, and an
     /// error message for each reference that matches no resource. A resource that is an unreadable file is
     /// not requested.
-    pub(crate) fn mentioned(
+    pub(crate) fn mentioned_resources(
         &self,
         text: &str,
         limits: OutputLimits,
@@ -86,7 +86,7 @@ impl Mcp {
         let listed = if text.contains('@') { self.resources() } else { Vec::new() };
         for mention in resources::mentions(text, &listed) {
             let Mention { server: written, uri, is_known } = mention;
-            let server = self.used().into_iter().find(|server| {
+            let server = self.enabled_servers().into_iter().find(|server| {
                 names::plain(&server.configured.server.name) == written && !server.resources().is_empty()
             });
             let file = url::Url::parse(&uri).ok().and_then(|url| url.to_file_path().ok());
@@ -141,7 +141,7 @@ impl Mcp {
 
     /// The completion request for a resource address that is being typed and matches a template.
     fn completing(&self, written: &str, typed: &str) -> Option<(Arc<Server>, Completing)> {
-        self.used()
+        self.enabled_servers()
             .into_iter()
             .filter(|server| names::plain(&server.configured.server.name) == written)
             .find_map(|server| {
@@ -153,14 +153,14 @@ impl Mcp {
     }
 
     fn find_prompt(&self, command: &str) -> Option<(Arc<Server>, McpPrompt)> {
-        self.used().into_iter().find_map(|server| {
+        self.enabled_servers().into_iter().find_map(|server| {
             let prompt = server.prompt(command)?;
             Some((server, prompt))
         })
     }
 
     /// The servers that are not turned off.
-    fn used(&self) -> Vec<Arc<Server>> {
+    fn enabled_servers(&self) -> Vec<Arc<Server>> {
         let servers = self.servers.lock();
         servers.iter().filter(|server| server.configured.server.enabled).cloned().collect()
     }
@@ -169,7 +169,7 @@ impl Mcp {
 /// A server's suggestions for an argument; empty if it fails, since they are only a convenience.
 async fn values(server: &Arc<Server>, params: CompleteRequestParams) -> Vec<String> {
     let Ok(connection) = server.connection().await else { return Vec::new() };
-    connection.complete(params).await.map(suggested).unwrap_or_default()
+    connection.complete(params).await.map(usable_suggestions).unwrap_or_default()
 }
 
 async fn fetch(
@@ -218,7 +218,7 @@ async fn answer(server: &Arc<Server>, request: ClientRequest) -> Result<ServerRe
     connection.request(request, ANSWER_TIME, &ToolProgress::none()).await.map_err(|failure| match failure {
         CallFailure::Refused(why) => UserError::new(why),
         CallFailure::TimedOut(limit) => {
-            let limit = counted(limit.as_secs(), "second");
+            let limit = pluralize(limit.as_secs(), "second");
             UserError::new(format!("the MCP server {name} did not answer within {limit}"))
         }
         CallFailure::Ended => {

@@ -63,14 +63,14 @@ pub(super) fn of_server(server: &str, mut listed: Vec<Prompt>) -> Vec<McpPrompt>
 
 /// The arguments typed after a command.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Filled {
+pub(super) struct FilledArguments {
     /// Values by the names of arguments.
     pub(super) values: BTreeMap<String, String>,
     /// Text that belongs to no argument.
     pub(super) rest: String,
 }
 
-impl Filled {
+impl FilledArguments {
     /// The values in the format of requests.
     pub(super) fn json(&self) -> Option<JsonObject> {
         let value = |(name, value): (&String, &String)| (name.clone(), Value::from(value.as_str()));
@@ -90,7 +90,7 @@ impl McpPrompt {
 
     /// Parses typed arguments: words in the order of the arguments, or `name=value`. Further words belong to
     /// the last argument, so that a sentence needs no quotes. The error is the missing arguments.
-    pub(super) fn fill(&self, typed: &str) -> Result<Filled, UserError> {
+    pub(super) fn fill(&self, typed: &str) -> Result<FilledArguments, UserError> {
         let arguments = Arguments::of(typed);
         let filled = self.assign(&arguments);
         let missing: Vec<&str> = self
@@ -107,11 +107,11 @@ impl McpPrompt {
         Err(format!("/{command} needs a value for {names}; type /{command} {hint}").into())
     }
 
-    fn assign(&self, arguments: &Arguments) -> Filled {
+    fn assign(&self, arguments: &Arguments) -> FilledArguments {
         let mut values: BTreeMap<String, String> = BTreeMap::new();
         let mut loose = Vec::new();
         for word in arguments.words() {
-            match self.named(word) {
+            match self.named_argument(word) {
                 Some((argument, value)) => drop(values.insert(argument.name.clone(), value.to_owned())),
                 None => loose.push(word.as_str()),
             }
@@ -119,7 +119,7 @@ impl McpPrompt {
         let free: Vec<&PromptArgument> =
             self.arguments.iter().filter(|argument| !values.contains_key(&argument.name)).collect();
         let Some((last, before)) = free.split_last() else {
-            return Filled { values, rest: loose.join(" ") };
+            return FilledArguments { values, rest: loose.join(" ") };
         };
         let mut loose = loose.into_iter();
         for (argument, word) in before.iter().zip(loose.by_ref().take(before.len())) {
@@ -129,11 +129,11 @@ impl McpPrompt {
         if !rest.is_empty() {
             values.insert(last.name.clone(), rest);
         }
-        Filled { values, rest: String::new() }
+        FilledArguments { values, rest: String::new() }
     }
 
     /// A word of the form `name=value`, if there is an argument with that name.
-    fn named<'a>(&self, word: &'a str) -> Option<(&PromptArgument, &'a str)> {
+    fn named_argument<'a>(&self, word: &'a str) -> Option<(&PromptArgument, &'a str)> {
         let (name, value) = word.split_once('=')?;
         Some((self.arguments.iter().find(|argument| argument.name == name)?, value))
     }
@@ -144,7 +144,7 @@ impl McpPrompt {
         let start = typed.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         let (before, word) = (typed.get(..start)?, typed.get(start..).unwrap_or_default());
         let known = self.assign(&Arguments::of(before)).values;
-        let (argument, value) = match self.named(word) {
+        let (argument, value) = match self.named_argument(word) {
             Some(named) => named,
             None => {
                 let free = self.arguments.iter().find(|argument| !known.contains_key(&argument.name));
@@ -160,7 +160,7 @@ impl McpPrompt {
 }
 
 /// The usable suggestions of a server.
-pub(super) fn suggested(values: Vec<String>) -> Vec<String> {
+pub(super) fn usable_suggestions(values: Vec<String>) -> Vec<String> {
     let usable = |value: &String| !value.trim().is_empty() && value.chars().count() <= MAX_VALUE_LEN;
     values.into_iter().filter(usable).take(100).collect()
 }

@@ -8,7 +8,7 @@ use rmcp::model::{
 use serde_json::Value;
 
 use crate::extensions::long_text::within;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::read::picture;
 use tau_tools::scratch::Scratch;
 use tau_tools::user_error::UserError;
@@ -33,7 +33,7 @@ pub(super) fn of_call(
         parts.add(block);
     }
     if let Some(structured) = result.structured_content.filter(|value| !value.is_null()) {
-        parts.structured(&structured, has_content);
+        parts.add_structured_content(&structured, has_content);
     }
     parts.leave_out_data();
     if result.is_error == Some(true) {
@@ -150,7 +150,7 @@ impl Parts {
                 self.line(&format!(
                     "[audio, {}, {}: not shown to the model]",
                     audio.mime_type,
-                    counted(bytes, "byte")
+                    pluralize(bytes, "byte")
                 ));
             }
             ContentBlock::ResourceLink(link) => self.line(&link_text(&link)),
@@ -167,7 +167,7 @@ impl Parts {
                     } else {
                         self.line(&format!(
                             "[resource {uri}, {kind}, {}]",
-                            counted(blob.len() / 4 * 3, "byte")
+                            pluralize(blob.len() / 4 * 3, "byte")
                         ));
                     }
                 }
@@ -196,7 +196,7 @@ impl Parts {
             Some(note) => {
                 self.line(&format!(
                     "[picture, {mime_type}, {}: {note}]",
-                    counted(data.len() / 4 * 3, "byte")
+                    pluralize(data.len() / 4 * 3, "byte")
                 ));
             }
             None => self.pictures.push(Content::Image { data, mime_type }),
@@ -215,7 +215,7 @@ impl Parts {
     }
 
     /// Adds structured content, unless its text was sent as well, as servers do for older clients.
-    fn structured(&mut self, value: &Value, has_content: bool) {
+    fn add_structured_content(&mut self, value: &Value, has_content: bool) {
         let said =
             serde_json::from_str::<Value>(&self.text).unwrap_or_else(|_| Value::from(self.text.as_str()));
         let only =

@@ -14,7 +14,7 @@ const MAX_NESTING: usize = 64;
 /// or external references become "anything".
 pub(super) fn of_arguments(given: &Map<String, Value>) -> Value {
     let root = Value::Object(given.clone());
-    let mut inlined = Inlined { root: &root, replaced: 0, open: Vec::new() };
+    let mut inlined = Inliner { root: &root, replaced: 0, open: Vec::new() };
     let mut schema = match inlined.value(&root, 0) {
         Value::Object(schema) => schema,
         _ => Map::new(),
@@ -28,14 +28,14 @@ pub(super) fn of_arguments(given: &Map<String, Value>) -> Value {
     }
 }
 
-struct Inlined<'a> {
+struct Inliner<'a> {
     root: &'a Value,
     replaced: usize,
     /// The references that are being replaced.
     open: Vec<String>,
 }
 
-impl Inlined<'_> {
+impl Inliner<'_> {
     fn value(&mut self, value: &Value, depth: usize) -> Value {
         if depth > MAX_NESTING {
             return json!({});
@@ -58,7 +58,8 @@ impl Inlined<'_> {
     /// The target of a reference, merged with its sibling fields.
     fn reference(&mut self, reference: &str, fields: &Map<String, Value>, depth: usize) -> Value {
         let beside = self.fields(fields.iter().filter(|(name, _)| *name != "$ref"), depth);
-        let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(&unescaped(pointer)));
+        let target =
+            reference.strip_prefix('#').and_then(|pointer| self.root.pointer(&decode_pointer(pointer)));
         let is_open = self.open.iter().any(|open| open == reference) || self.open.len() >= MAX_DEPTH;
         let Some(target) = target.filter(|_| !is_open && self.replaced < MAX_REFERENCES) else {
             return beside;
@@ -75,7 +76,7 @@ impl Inlined<'_> {
 }
 
 /// Decodes the pointer of a reference, which may be percent-encoded.
-fn unescaped(pointer: &str) -> String {
+fn decode_pointer(pointer: &str) -> String {
     pointer.replace("%24", "$").replace("%20", " ").replace("%25", "%")
 }
 

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use tau_tools::budget::shortened;
+use tau_tools::budget::shorten;
 use tau_tools::{
-    Access, AnyTool, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox,
-    args, budget,
+    Access, AnyTool, Details, PreparedCall, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Toolbox, args, budget,
 };
 
 /// The name of the tool that finds others.
@@ -61,7 +61,7 @@ pub(crate) fn words(arguments: &Value) -> String {
 
 /// The first line of a description, shortened.
 fn line(text: &str) -> String {
-    shortened(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim(), MAX_LINE_LEN)
+    shorten(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim(), MAX_LINE_LEN)
 }
 
 struct Search {
@@ -137,7 +137,7 @@ impl AnyTool for Search {
     fn prepare(&self, args: Value, _: ToolContext) -> PreparingCall<'_> {
         Box::pin(async move {
             let query = words(&args);
-            Ok(Prepared::new(Access::default(), move |_| async move {
+            Ok(PreparedCall::new(Access::default(), move |_| async move {
                 let found = self.find(&query);
                 if found.is_empty() {
                     let hint = "no tool fits; use words of the names in the description of this tool";

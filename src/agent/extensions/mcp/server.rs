@@ -16,7 +16,7 @@ use super::tool::{Callee, McpTool};
 use super::{McpContext, Place, lenient, names, oauth, patterns, resources, search};
 use crate::settings::mcp_servers::{McpServer, McpTransport};
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState, McpResource, PromptCommand};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 use tau_tools::{Access, AnyTool};
 
@@ -30,11 +30,11 @@ pub(super) struct Server {
     around: Arc<McpContext>,
     /// Held during a start, so that it is started only once.
     connection: AsyncMutex<Option<Arc<Connection>>>,
-    known: Mutex<Known>,
+    known: Mutex<ServerState>,
 }
 
 /// The known state of a server.
-struct Known {
+struct ServerState {
     tools: Vec<Arc<dyn AnyTool>>,
     prompts: Vec<McpPrompt>,
     resources: Vec<McpResource>,
@@ -47,7 +47,7 @@ struct Known {
 impl Server {
     pub(super) fn new(configured: ConfiguredServer, place: &Place, around: &Arc<McpContext>) -> Arc<Self> {
         let state = if configured.server.enabled { ExtensionState::Starting } else { ExtensionState::Off };
-        let known = Known {
+        let known = ServerState {
             tools: Vec::new(),
             prompts: Vec::new(),
             resources: Vec::new(),
@@ -136,7 +136,7 @@ impl Server {
         drop(known);
         let is_on = row.state != ExtensionState::Off;
         if is_on && connection::is_sandboxed(&self.configured.server, &self.place, &self.around) {
-            row.say_sandboxed();
+            row.add_sandbox_note();
         }
         row
     }
@@ -201,7 +201,8 @@ impl Server {
         let said = info.and_then(|info| Some(info.server_info.as_ref()?.clone()));
         let mut known = self.known.lock();
         known.description = said.map(|said| said.title.unwrap_or(said.name)).unwrap_or_default();
-        (known.state, known.problem, known.tools) = (ExtensionState::On, lenient::left_out(&odd), tools);
+        (known.state, known.problem, known.tools) =
+            (ExtensionState::On, lenient::odd_tools_notice(&odd), tools);
         drop(known);
         self.around.changed.notify_one();
         Ok(())
@@ -254,7 +255,7 @@ impl Server {
 
     /// Handles notifications of a server until it ends.
     async fn follow(self: Arc<Self>, connection: Arc<Connection>) {
-        let lists = ServerList::ALL.map(|list| self.keep_listed(list, &connection));
+        let lists = ServerList::ALL.map(|list| self.watch_list(list, &connection));
         connection.ended.run_until_cancelled(join_all(lists)).await;
         if !self.around.stop.is_cancelled() && !connection.is_retired() {
             self.known.lock().problem = Some(format!("it has ended{}", connection.end_reason()));
@@ -265,9 +266,9 @@ impl Server {
     }
 
     /// Updates a list whenever the server reports a change.
-    async fn keep_listed(self: &Arc<Self>, list: ServerList, connection: &Connection) {
+    async fn watch_list(self: &Arc<Self>, list: ServerList, connection: &Connection) {
         loop {
-            connection.client.changed(list).await;
+            connection.client.wait_for_change(list).await;
             self.list_again(list, connection).await;
             sleep(RELIST_PAUSE).await;
         }
@@ -288,7 +289,7 @@ impl Server {
 
 /// The number of things with their name; `None` if there are none.
 fn some(count: usize, what: &str) -> Option<String> {
-    (count > 0).then(|| counted(count, what))
+    (count > 0).then(|| pluralize(count, what))
 }
 
 /// The host of an address.

@@ -41,7 +41,7 @@ pub(super) struct AddressAround {
 impl AddressAround {
     /// The address with this value, up to the next part.
     pub(super) fn with(&self, value: &str) -> String {
-        format!("{}{}{}", self.before, encoded(value, self.is_reserved), self.after)
+        format!("{}{}{}", self.before, percent_encode(value, self.is_reserved), self.after)
     }
 }
 
@@ -87,12 +87,12 @@ pub(super) fn template_of(template: &str, typed: &str) -> Option<Completing> {
         if !part.text.is_empty()
             && let Some((value, after)) = rest.split_once(part.text)
         {
-            known.insert(part.name.to_owned(), decoded(value));
+            known.insert(part.name.to_owned(), percent_decode(value));
             rest = after;
             continue;
         }
         let before = typed.get(..typed.len() - rest.len())?.to_owned();
-        let info = ArgumentInfo::new(part.name.to_owned(), decoded(rest));
+        let info = ArgumentInfo::new(part.name.to_owned(), percent_decode(rest));
         let params = CompleteRequestParams::new(Reference::for_resource(template.to_owned()), info);
         let params = match known.is_empty() {
             true => params,
@@ -105,12 +105,12 @@ pub(super) fn template_of(template: &str, typed: &str) -> Option<Completing> {
 }
 
 /// A value encoded for an address.
-fn encoded(value: &str, is_reserved: bool) -> String {
+fn percent_encode(value: &str, is_reserved: bool) -> String {
     utf8_percent_encode(value, if is_reserved { &RESERVED } else { &UNRESERVED }).to_string()
 }
 
 /// The decoded value of a part of an address.
-fn decoded(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     /// The request: the argument's name, the typed value, the known values, and the address with `x y/z`.
-    fn asked(template: &str, typed: &str) -> Option<[String; 4]> {
+    fn request_parts(template: &str, typed: &str) -> Option<[String; 4]> {
         let found = template_of(template, typed)?;
         let known = found.params.context.and_then(|context| context.arguments).unwrap_or_default();
         let mut known: Vec<String> = known.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -132,7 +132,7 @@ mod tests {
     fn the_part_that_is_being_typed_is_completed() {
         let check = |typed: &str, name: &str, value: &str, known: &str, address: &str| {
             let expected = [name, value, known, address].map(str::to_owned);
-            assert_eq!(asked("git://{owner}/{repo}/file/{+path}", typed), Some(expected), "{typed}");
+            assert_eq!(request_parts("git://{owner}/{repo}/file/{+path}", typed), Some(expected), "{typed}");
         };
         check("git://", "owner", "", "", "git://x%20y%2Fz/");
         check("git://a%20b", "owner", "a b", "", "git://x%20y%2Fz/");
@@ -153,6 +153,6 @@ mod tests {
         ] {
             assert!(template_of(template, typed).is_none(), "{template} {typed}");
         }
-        assert_eq!(decoded("%zz%4"), "%zz%4");
+        assert_eq!(percent_decode("%zz%4"), "%zz%4");
     }
 }

@@ -11,10 +11,10 @@ use tokio::time::timeout;
 use super::connection::{CallFailure, Connection};
 use super::{lenient, result, schema};
 use crate::extensions::call_title;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 use tau_tools::{
-    Access, AnyTool, Approved, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput,
+    Access, AnyTool, ApprovedPart, Details, PreparedCall, PreparingCall, ToolContext, ToolError, ToolOutput,
     ToolSpec, args,
 };
 
@@ -88,7 +88,7 @@ impl McpTool {
             Err(CallFailure::Refused(why)) => Err(ToolError::refused(why)),
             Err(CallFailure::TimedOut(limit)) => Err(ToolError::refused(format!(
                 "the MCP server {name} did not answer within {}",
-                counted(limit.as_secs(), "second")
+                pluralize(limit.as_secs(), "second")
             ))),
             Err(CallFailure::Ended) => {
                 // The reason it ended is known a little later.
@@ -134,6 +134,8 @@ impl AnyTool for McpTool {
 
     fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_> {
         let access = self.callee.access.clone();
-        Box::pin(async move { Ok(Prepared::new(access, move |_: Approved| self.call(args, context))) })
+        Box::pin(
+            async move { Ok(PreparedCall::new(access, move |_: ApprovedPart| self.call(args, context))) },
+        )
     }
 }

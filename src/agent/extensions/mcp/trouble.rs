@@ -23,13 +23,13 @@ const SETTLING: Duration = Duration::from_millis(500);
 /// The possible reasons for a server's end.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
-    known: Mutex<Known>,
+    known: Mutex<TroubleFacts>,
     /// Cancelled once standard error is read to its end.
     complete: CancellationToken,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct TroubleFacts {
     why: Option<String>,
     /// The exit status of its process.
     status: Option<String>,
@@ -43,7 +43,7 @@ impl Trouble {
     }
 
     /// Records the exit status of its process.
-    pub(super) fn ended_with(&self, status: String) {
+    pub(super) fn record_exit_status(&self, status: String) {
         self.known.lock().status.get_or_insert(status);
     }
 
@@ -95,7 +95,7 @@ impl Trouble {
     }
 
     /// Waits a moment for the last lines to arrive.
-    pub(super) async fn settled(&self) {
+    pub(super) async fn wait_for_lines(&self) {
         // Other processes may hold the stream open.
         let _ = timeout(SETTLING, self.complete.cancelled()).await;
     }

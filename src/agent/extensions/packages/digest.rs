@@ -47,12 +47,12 @@ struct StampWriter {
 impl StampWriter {
     fn new(root: &Path) -> Self {
         let mut context = Context::new(&SHA256);
-        add_sized(&mut context, root.as_os_str().as_bytes());
+        add_with_length(&mut context, root.as_os_str().as_bytes());
         StampWriter { context, changed: i64::MIN }
     }
 
     fn add(&mut self, name: &[u8], meta: &Metadata) {
-        add_sized(&mut self.context, name);
+        add_with_length(&mut self.context, name);
         for part in [meta.dev(), meta.ino(), meta.len(), meta.mode().into()] {
             self.context.update(&part.to_be_bytes());
         }
@@ -116,7 +116,7 @@ fn name_in<'a>(root: &Path, path: &'a Path) -> &'a [u8] {
     path.strip_prefix(root).unwrap_or(path).as_os_str().as_bytes()
 }
 
-fn add_sized(context: &mut Context, bytes: &[u8]) {
+fn add_with_length(context: &mut Context, bytes: &[u8]) {
     context.update(&(bytes.len() as u64).to_be_bytes());
     context.update(bytes);
 }

@@ -63,7 +63,7 @@ pub struct Layout {
 
 /// A plugin that a marketplace lists.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
+pub struct MarketplacePlugin {
     pub name: String,
     /// Where it is: a path in the marketplace (`./x`), or a source as `tau add` takes it; `None` if tau does not know
     /// sources of this kind.
@@ -92,7 +92,7 @@ pub fn name_of(text: &str) -> Option<String> {
 }
 
 /// The plugins of a marketplace; `None` if the folder is not a marketplace.
-pub fn marketplace(root: &Path) -> Result<Option<Vec<Listed>>, UserError> {
+pub fn marketplace(root: &Path) -> Result<Option<Vec<MarketplacePlugin>>, UserError> {
     let Some(list) = json(root, MARKETPLACE)? else { return Ok(None) };
     let plugins =
         list.get("plugins").and_then(Value::as_array).ok_or(format!("{MARKETPLACE} has no plugins"))?;
@@ -102,7 +102,7 @@ pub fn marketplace(root: &Path) -> Result<Option<Vec<Listed>>, UserError> {
         let source = entry.get("source").and_then(|source| source_of(source, base));
         let text = |name: &str| entry.pointer(&format!("/source/{name}")).and_then(Value::as_str);
         let folder = text("path").filter(|_| text("source") == Some("git-subdir")).map(str::to_owned);
-        Some(Listed { source, folder, name, entry: entry.clone() })
+        Some(MarketplacePlugin { source, folder, name, entry: entry.clone() })
     };
     Ok(Some(plugins.iter().filter_map(listed).collect()))
 }
@@ -167,7 +167,7 @@ pub fn of_folder(root: &Path, entry: Option<&Value>) -> Result<Layout, UserError
             list.extend(usual.map(|folder| (*folder).to_owned()));
         }
         for value in manifests.iter().filter_map(|(manifest, _)| manifest.as_ref()?.get(field)) {
-            named(root, value, list, unused)?;
+            add_named_paths(root, value, list, unused)?;
             if value.is_object() {
                 unused.push(format!("{field} as an object in the manifest"));
             }
@@ -197,7 +197,7 @@ pub fn of_folder(root: &Path, entry: Option<&Value>) -> Result<Layout, UserError
                 (Some(Value::Object(_)), None) => {
                     unused.push(format!("{field} in the entry of the marketplace"));
                 }
-                (Some(value), _) => named(root, value, list, unused)?,
+                (Some(value), _) => add_named_paths(root, value, list, unused)?,
                 (None, _) => {}
             }
         }
@@ -251,7 +251,7 @@ fn holds(folder: &Path, ending: &str) -> bool {
 }
 
 /// Adds the paths that a manifest names: one, or a list. Those that do not exist are noted.
-fn named(
+fn add_named_paths(
     root: &Path,
     value: &Value,
     list: &mut Vec<String>,

@@ -22,7 +22,7 @@ use crate::settings::{MAX_BYTES, Paths};
 use layout::Parts;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau_tools::user_error::UserError;
-use verified::Verified;
+use verified::VerifiedPackages;
 
 /// The names by which files of a package call its folder.
 const ROOTS: [&str; 3] = ["${CLAUDE_PLUGIN_ROOT}", "$CLAUDE_PLUGIN_ROOT", "${PACKAGE_ROOT}"];
@@ -76,7 +76,7 @@ impl Packages {
     pub fn new(paths: &Paths) -> Self {
         Packages {
             folder: paths.data.join("packages"),
-            list: paths.shared(paths.config.join("packages.json")),
+            list: paths.shared_file(paths.config.join("packages.json")),
         }
     }
 
@@ -108,7 +108,7 @@ impl Packages {
             return (Vec::new(), None);
         }
         let memory = self.folder.join(VERIFIED);
-        let (before, mut verified) = (Verified::read(&memory), Verified::default());
+        let (before, mut verified) = (VerifiedPackages::read(&memory), VerifiedPackages::default());
         let now = verified::seconds_now();
         let package = |(name, record): (String, PackageRecord)| {
             let root = self.root_of(&name);

@@ -22,16 +22,16 @@ const MIN_AGE: i64 = 3;
 
 /// Packages that were found unchanged, by name.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Verified(BTreeMap<String, Known>);
+pub(super) struct VerifiedPackages(BTreeMap<String, PackageHashes>);
 
 /// A package that had the hash of its record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Known {
+struct PackageHashes {
     sha256: String,
     stamps: String,
 }
 
-impl Verified {
+impl VerifiedPackages {
     /// The content of the file; empty if it is missing, damaged, not the user's own or open to others.
     pub(super) fn read(path: &Path) -> Self {
         let read = || {
@@ -56,7 +56,7 @@ impl Verified {
     /// since 1970, is added to `self`. Blocks.
     pub(super) fn check(
         &mut self,
-        before: &Verified,
+        before: &VerifiedPackages,
         now: i64,
         name: &str,
         root: &Path,
@@ -73,7 +73,7 @@ impl Verified {
             return Ok(false);
         }
         if is_settled(&stamps, now) {
-            let known = Known { sha256: found.sha256, stamps: stamps.sha256 };
+            let known = PackageHashes { sha256: found.sha256, stamps: stamps.sha256 };
             self.0.insert(name.to_owned(), known);
         }
         Ok(true)
@@ -102,17 +102,17 @@ mod tests {
     #[test]
     fn a_package_is_read_once() {
         let (folder, sha256, later) = package();
-        let (root, none) = (folder.path(), Verified::default());
-        let mut first = Verified::default();
+        let (root, none) = (folder.path(), VerifiedPackages::default());
+        let mut first = VerifiedPackages::default();
         assert!(first.check(&none, later, "p", root, &sha256).unwrap());
         // What the memory says is taken without a look at the content.
         let other = "0".repeat(64);
         first.0.get_mut("p").unwrap().sha256 = other.clone();
-        let mut second = Verified::default();
+        let mut second = VerifiedPackages::default();
         assert!(second.check(&first, later, "p", root, &other).unwrap());
         assert_eq!(second, first);
         // It is asked for the hash of the record only, and a bad result is not remembered.
-        let mut third = Verified::default();
+        let mut third = VerifiedPackages::default();
         assert!(third.check(&first, later, "p", root, &sha256).unwrap());
         assert!(!third.check(&none, later, "q", root, &other).unwrap());
         assert_eq!(third.0.len(), 1);
@@ -122,9 +122,9 @@ mod tests {
     fn every_change_of_a_file_is_found() {
         let (folder, sha256, later) = package();
         let (root, file) = (folder.path(), folder.path().join("a.md"));
-        let mut known = Verified::default();
-        assert!(known.check(&Verified::default(), later, "p", root, &sha256).unwrap());
-        let holds = || Verified::default().check(&known, later, "p", root, &sha256);
+        let mut known = VerifiedPackages::default();
+        assert!(known.check(&VerifiedPackages::default(), later, "p", root, &sha256).unwrap());
+        let holds = || VerifiedPackages::default().check(&known, later, "p", root, &sha256);
         assert!(holds().unwrap());
         // The same size, and the time of before.
         let time = file.metadata().unwrap().modified().unwrap();
@@ -157,8 +157,8 @@ mod tests {
         for (now, is_known) in
             [(changed, false), (changed + 2, false), (changed - 60, false), (changed + 3, true)]
         {
-            let mut verified = Verified::default();
-            assert!(verified.check(&Verified::default(), now, "p", folder.path(), &sha256).unwrap());
+            let mut verified = VerifiedPackages::default();
+            assert!(verified.check(&VerifiedPackages::default(), now, "p", folder.path(), &sha256).unwrap());
             assert_eq!(!verified.0.is_empty(), is_known, "{now}");
         }
         assert!(later > changed);
@@ -168,19 +168,19 @@ mod tests {
     fn only_a_private_and_whole_file_is_believed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("verified");
-        assert_eq!(Verified::read(&path), Verified::default());
-        let known = Known { sha256: "a".to_owned(), stamps: "b".to_owned() };
-        let verified = Verified(BTreeMap::from([("p".to_owned(), known)]));
+        assert_eq!(VerifiedPackages::read(&path), VerifiedPackages::default());
+        let known = PackageHashes { sha256: "a".to_owned(), stamps: "b".to_owned() };
+        let verified = VerifiedPackages(BTreeMap::from([("p".to_owned(), known)]));
         verified.write(&path);
         assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
-        assert_eq!(Verified::read(&path), verified);
+        assert_eq!(VerifiedPackages::read(&path), verified);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(Verified::read(&path), Verified::default());
+        assert_eq!(VerifiedPackages::read(&path), VerifiedPackages::default());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         for damaged in ["", "null", "{", "[1]", r#"{"p":{}}"#, text.get(..text.len() / 2).unwrap()] {
             std::fs::write(&path, damaged).unwrap();
-            assert_eq!(Verified::read(&path), Verified::default(), "{damaged}");
+            assert_eq!(VerifiedPackages::read(&path), VerifiedPackages::default(), "{damaged}");
         }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod parts;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::front_matter::{FrontMatter, unquoted};
+use super::front_matter::{FrontMatter, unquote};
 use super::places::Place;
 use super::skills::{can_be_typed, head, tools};
 use super::walk::{Entry, Walk};
@@ -122,7 +122,7 @@ pub(super) fn template(
     }
     template.problems.extend(found.problem.clone());
     template.description = found.text("description").map_or_else(|| first_line(&text), str::to_owned);
-    template.argument_hint = found.line("argument-hint").map(unquoted).unwrap_or_default().to_owned();
+    template.argument_hint = found.line("argument-hint").map(unquote).unwrap_or_default().to_owned();
     template.model = found.text("model").filter(|model| *model != "inherit").map(str::to_owned);
     if let Some(level) = found.text("thinking").or_else(|| found.text("effort")) {
         template.thinking = ThinkingLevel::from_name(&level.to_ascii_lowercase());

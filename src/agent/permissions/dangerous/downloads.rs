@@ -75,7 +75,7 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
                 && (names.any(|name| files.contains(base(&name))) || is_fed(command, part))
         });
     let of_archive = |words: &[Word], file: Option<&str>| {
-        is_unpacked && packages::runs_unpacked(words, file, analysis, scene)
+        is_unpacked && packages::runs_unpacked_file(words, file, analysis, scene)
     };
     let is_run = |(part, words): &&Command<'_>| {
         let gets = |word: &Word| is_process_substitution(word) && holds(word);
@@ -85,7 +85,7 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
             is_code => holds(word) && (is_code || is_process_substitution(word)),
         });
         let is_installed =
-            || is_there && packages::installed(words).iter().any(|text| files.contains(base(text)));
+            || is_there && packages::installed_packages(words).iter().any(|text| files.contains(base(text)));
         set || is_installed()
             || match script(words, &holds) {
                 Script::None => is_given() || of_archive(words, None),

@@ -1,8 +1,8 @@
 //! Removals whose operands another command gives: `find ~ | xargs rm -rf`, `rm -rf "$(pwd)"`.
 
-use super::printing::{chooses, gives, is_positional, printed, word_of};
+use super::printing::{chooses, gives, is_positional, printed_names, word_of};
 use super::targets::Targets;
-use super::{Lost, find_starts, has_option, is_narrowed};
+use super::{CommandLoss, find_starts, has_option, is_narrowed};
 use crate::permissions::programs;
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
@@ -13,7 +13,12 @@ const REMOVING: &str = "rm shred srm unlink truncate trash trash-put";
 const FEEDING: &str = "parallel xargs";
 
 /// The loss if a part removes what another one names.
-pub(super) fn lost(part: &Part, command: &str, analysis: &Analysis, targets: &Targets<'_>) -> Option<Lost> {
+pub(super) fn find_loss(
+    part: &Part,
+    command: &str,
+    analysis: &Analysis,
+    targets: &Targets<'_>,
+) -> Option<CommandLoss> {
     let name = programs::name(&part.words)?;
     let arguments = part.words.get(1..).unwrap_or_default();
     let removes = |word: &Word| word.literal().is_some_and(|text| has(REMOVING, programs::base(&text)));
@@ -28,7 +33,7 @@ pub(super) fn lost(part: &Part, command: &str, analysis: &Analysis, targets: &Ta
     }
     let (sources, is_chosen) = sources(part, command, analysis);
     sources.into_iter().find_map(|source| {
-        let found = named(source, is_chosen, is_recursive, targets)?;
+        let found = printed_loss(source, is_chosen, is_recursive, targets)?;
         Some((format!("it removes {found}"), None))
     })
 }
@@ -96,7 +101,7 @@ fn whole(word: &Word) -> Option<&Piece> {
 }
 
 /// The names that a part prints, in words, if their removal is a loss.
-fn named(part: &Part, is_chosen: bool, is_recursive: bool, targets: &Targets<'_>) -> Option<String> {
+fn printed_loss(part: &Part, is_chosen: bool, is_recursive: bool, targets: &Targets<'_>) -> Option<String> {
     let arguments = part.words.get(1..).unwrap_or_default();
     if programs::name(&part.words)? == "find" {
         let is_narrow = is_chosen || is_narrowed(arguments);
@@ -107,6 +112,6 @@ fn named(part: &Part, is_chosen: bool, is_recursive: bool, targets: &Targets<'_>
         let what = if is_narrow { "what it finds below" } else { "everything below" };
         return Some(format!("{what} {}", loss.what()));
     }
-    let loss = printed(part)?.iter().find_map(|word| targets.loss(word, part.elsewhere));
+    let loss = printed_names(part)?.iter().find_map(|word| targets.loss(word, part.elsewhere));
     loss.filter(|_| is_recursive && !is_chosen).map(|loss| loss.what())
 }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::Lost;
+use super::CommandLoss;
 use super::targets::Targets;
 use crate::permissions::programs::Program;
 use crate::permissions::shell::{Piece, Word};
@@ -14,12 +14,12 @@ use crate::permissions::subcommands::has;
 const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD"];
 
 /// The loss caused by a git command.
-pub(super) fn lost(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
+pub(super) fn find_loss(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<CommandLoss> {
     let mut literals = words.iter().filter_map(Word::literal).take_while(|text| text != "--");
     if literals.any(|text| text == "--help") {
         return None;
     }
-    let program = Program::named("git")?;
+    let program = Program::find_by_name("git")?;
     let (mut places, _) = program.subcommand(words);
     let forced = words.iter().filter_map(Word::literal).find(|text| is_forcing_setting(text));
     let is_push = |at: usize| words.get(at).and_then(Word::literal).is_some_and(|word| word == "push");
@@ -57,7 +57,7 @@ pub(super) fn lost(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Op
             "filter-branch" | "filter-repo" => {
                 Some((format!("git {subcommand} replaces the history of the project"), None))
             }
-            "branch" | "update-ref" => removed(&subcommand, rest),
+            "branch" | "update-ref" => default_branch_removal(&subcommand, rest),
             "checkout" | "switch" => checkout(&subcommand, rest, elsewhere, targets),
             "restore" => restore(rest, elsewhere, targets),
             "stash" => stash(rest),
@@ -102,7 +102,7 @@ fn is_pruning_setting(text: &str) -> bool {
 }
 
 /// Removing a branch that is shared with others, whether or not another one has its commits.
-fn removed(subcommand: &str, words: &[Word]) -> Option<(String, Option<String>)> {
+fn default_branch_removal(subcommand: &str, words: &[Word]) -> Option<(String, Option<String>)> {
     let removes = match subcommand {
         "branch" => option(words, "D", "")
             .or_else(|| option(words, "d", "delete").filter(|_| option(words, "f", "force").is_some())),
@@ -150,7 +150,7 @@ fn push(words: &[Word], targets: &Targets<'_>) -> Option<(String, Option<String>
             continue;
         }
         if !literal.as_deref().is_some_and(|text| text.starts_with('-')) {
-            operands.push(literal.map(Cow::into_owned).or_else(|| patterned(word)));
+            operands.push(literal.map(Cow::into_owned).or_else(|| pattern_text(word)));
         }
     }
     let mut operands = operands.into_iter();
@@ -203,7 +203,7 @@ fn push(words: &[Word], targets: &Targets<'_>) -> Option<(String, Option<String>
 }
 
 /// A word with patterns, as written: refs have patterns of their own, and the shell finds no file for it.
-fn patterned(word: &Word) -> Option<String> {
+fn pattern_text(word: &Word) -> Option<String> {
     let text = |piece: &Piece| match piece {
         Piece::Text(text) => Some(text.clone()),
         Piece::Glob(c) => Some(c.to_string()),

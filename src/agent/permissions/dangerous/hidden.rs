@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::targets::{Loss, Targets};
-use super::{Lost, downloads, fed, has_option, languages};
+use super::{CommandLoss, downloads, fed, has_option, languages};
 use crate::permissions::links;
 use crate::permissions::programs::{self, base};
 use crate::permissions::shell::{self, Analysis, Part, Piece, Word};
@@ -19,7 +19,7 @@ const MAX_TEXTS: usize = 400;
 const MAX_DEPTH: usize = 2;
 
 /// The first danger that is not in the commands that were understood, and its place.
-pub(super) fn found(
+pub(super) fn find_danger(
     command: &str,
     analysis: &Analysis,
     targets: &Targets<'_>,
@@ -31,30 +31,32 @@ pub(super) fn found(
         let evaluates = |name: &str| has(EVALUATING, base(name)) || base(name).ends_with("sh");
         let runs = name.as_deref().is_none_or(evaluates) && !part.words.is_empty();
         if name.as_deref() == Some("eval") {
-            texts.push((joined(&part.words), part.span.clone()));
+            texts.push((join_arguments(&part.words), part.span.clone()));
             let arguments = part.words.get(1..).unwrap_or_default();
-            texts.push((filled(arguments, analysis), part.span.clone()));
+            texts.push((fill_variables(arguments, analysis), part.span.clone()));
         } else if name.is_none() && runs {
-            texts.push((filled(&part.words, analysis), part.span.clone()));
-            let named = named_by_itself(&part.words, command, analysis).into_iter();
+            texts.push((fill_variables(&part.words, analysis), part.span.clone()));
+            let named = possible_commands(&part.words, command, analysis).into_iter();
             texts.extend(named.map(|text| (text, part.span.clone())));
         } else if name.as_deref() == Some("ssh") {
             // The other machine expands what is quoted here.
-            texts.push((joined(&part.words), part.span.clone()));
+            texts.push((join_arguments(&part.words), part.span.clone()));
         } else if name.as_deref() == Some("env") {
-            let words = part.words.iter().skip(1).map(Word::shown);
+            let words = part.words.iter().skip(1).map(Word::display);
             let words = words.map(|word| word.strip_prefix("-S").map_or(word.clone(), str::to_owned));
             let words: Vec<String> =
                 words.skip_while(|word| word.is_empty() || word.starts_with('-')).collect();
             texts.push((words.join(" "), part.span.clone()));
         }
-        let alias = |word: &Word| word.clone().value_of(name.as_deref()?).map(|value| value.shown());
+        let alias = |word: &Word| word.clone().value_of(name.as_deref()?).map(|value| value.display());
         let aliases =
             analysis.parts.iter().filter(|other| programs::name(&other.words).as_deref() == Some("alias"));
         let values = aliases.flat_map(|other| &other.words).filter_map(alias);
-        texts.extend(values.map(|value| (format!("{value} {}", joined(&part.words)), part.span.clone())));
+        texts.extend(
+            values.map(|value| (format!("{value} {}", join_arguments(&part.words)), part.span.clone())),
+        );
         if runs {
-            let held = held(analysis).into_iter();
+            let held = held_texts(analysis).into_iter();
             texts.extend(held.map(|text| (text, part.span.clone())));
         }
         if !part.texts.is_empty() && (runs || programs::may_run_texts(part)) {
@@ -62,7 +64,7 @@ pub(super) fn found(
         }
         let quoted = part.words.iter().skip(1).filter_map(Word::literal);
         let quoted = quoted.chain(part.texts.iter().map(|text| Cow::Borrowed(text.as_str())));
-        let open = part.words.iter().skip(1).filter(|word| word.literal().is_none()).map(Word::shown);
+        let open = part.words.iter().skip(1).filter(|word| word.literal().is_none()).map(Word::display);
         let open = open.filter(|text| text.contains(' '));
         let quoted: Vec<String> = quoted.flat_map(|text| in_quotes(&text)).chain(open).collect();
         if !quoted.is_empty() && programs::may_run_texts(part) {
@@ -76,7 +78,7 @@ pub(super) fn found(
     }
     texts.extend(analysis.scripts.iter().map(|script| (script.clone(), whole.clone())));
     if !analysis.doubts.is_empty() {
-        let loose = shell::loosened(command);
+        let loose = shell::loosen(command);
         let read = loose.as_deref().unwrap_or(command);
         if links::analysis(read).parts.is_empty() {
             // What is not understood as a whole is read piece by piece.
@@ -94,8 +96,9 @@ pub(super) fn found(
         let analysis = links::analysis(text);
         let scene = targets.scene.inside(&analysis);
         let targets = Targets::new(text, &analysis, &scene, targets.places);
-        let known = super::found(&targets, text, &analysis).into_iter().next().map(|(danger, _)| danger.text);
-        let deeper = || found(text, &analysis, &targets, depth + 1).map(|(danger, _)| danger);
+        let known =
+            super::find_dangers(&targets, text, &analysis).into_iter().next().map(|(danger, _)| danger.text);
+        let deeper = || find_danger(text, &analysis, &targets, depth + 1).map(|(danger, _)| danger);
         Some((known.or_else(|| (depth < MAX_DEPTH).then(deeper).flatten())?, span))
     })
 }
@@ -112,10 +115,10 @@ fn may_be_dangerous(text: &str) -> bool {
 }
 
 /// The texts that a command holds in variables, and gives to builtins that read.
-fn held(analysis: &Analysis) -> Vec<String> {
+fn held_texts(analysis: &Analysis) -> Vec<String> {
     let mut found = Vec::new();
     for part in &analysis.parts {
-        let words: Vec<String> = part.values.iter().map(|(_, word)| word.shown()).collect();
+        let words: Vec<String> = part.values.iter().map(|(_, word)| word.display()).collect();
         // The elements of an array are the words of a command.
         found.extend((words.len() > 1).then(|| words.join(" ")));
         found.extend(words);
@@ -123,8 +126,8 @@ fn held(analysis: &Analysis) -> Vec<String> {
         let sets =
             part.words.first().and_then(Word::literal).is_some_and(|name| has("printf set read", &name));
         if sets {
-            found.extend(part.words.iter().skip(1).map(Word::shown));
-            found.push(joined(&part.words));
+            found.extend(part.words.iter().skip(1).map(Word::display));
+            found.push(join_arguments(&part.words));
         }
     }
     found.retain(|text| text.contains(' '));
@@ -132,28 +135,28 @@ fn held(analysis: &Analysis) -> Vec<String> {
 }
 
 /// A command as a text in which variables have the values that the command gives them.
-fn filled(words: &[Word], analysis: &Analysis) -> String {
+fn fill_variables(words: &[Word], analysis: &Analysis) -> String {
     let value = |word: &Word| {
         let mut pieces = word.pieces.iter().filter(|piece| piece.text() != Some(""));
         let Some(Piece::Variable(name)) = pieces.next().filter(|_| pieces.next().is_none()) else {
-            return word.shown();
+            return word.display();
         };
         let values = analysis.parts.iter().flat_map(|part| &part.values).filter(|(of, _)| of == name);
-        let values: Vec<String> = values.map(|(_, value)| value.shown()).collect();
-        if values.is_empty() { word.shown() } else { values.join(" ") }
+        let values: Vec<String> = values.map(|(_, value)| value.display()).collect();
+        if values.is_empty() { word.display() } else { values.join(" ") }
     };
     words.iter().map(value).collect::<Vec<_>>().join(" ")
 }
 
 /// The commands that the first of these words may become: `$(echo rm) x`, `{rm,x}`, `rm${IFS}x`.
-fn named_by_itself(words: &[Word], command: &str, analysis: &Analysis) -> Vec<String> {
+fn possible_commands(words: &[Word], command: &str, analysis: &Analysis) -> Vec<String> {
     let Some(first) = words.first() else { return Vec::new() };
-    let rest = joined(words);
+    let rest = join_arguments(words);
     let is_within = |part: &&Part| first.span.start < part.span.start && part.span.end <= first.span.end;
     let within = analysis.parts.iter().filter(is_within);
     let printing =
         within.filter(|part| programs::name(&part.words).is_some_and(|name| has("echo printf", &name)));
-    let printed = printing.map(|part| format!("{} {rest}", joined(&part.words)));
+    let printed = printing.map(|part| format!("{} {rest}", join_arguments(&part.words)));
     let written = command.get(first.span.clone()).unwrap_or_default();
     let list = written.strip_prefix('{').and_then(|list| list.strip_suffix('}'));
     let listed = list.filter(|_| first.is_brace).map(|list| format!("{} {rest}", list.replace(',', " ")));
@@ -163,8 +166,8 @@ fn named_by_itself(words: &[Word], command: &str, analysis: &Analysis) -> Vec<St
 }
 
 /// The arguments of a command as a text.
-fn joined(words: &[Word]) -> String {
-    words.iter().skip(1).map(Word::shown).collect::<Vec<_>>().join(" ")
+fn join_arguments(words: &[Word]) -> String {
+    words.iter().skip(1).map(Word::display).collect::<Vec<_>>().join(" ")
 }
 
 /// The texts in quotes in a program in another language that may be dangerous commands.
@@ -178,7 +181,11 @@ fn in_quotes(text: &str) -> Vec<String> {
 }
 
 /// The loss if a program whose name is not known removes what it is given, as its options look.
-pub(super) fn of_unknown(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
+pub(super) fn loss_of_unknown_program(
+    words: &[Word],
+    elsewhere: bool,
+    targets: &Targets<'_>,
+) -> Option<CommandLoss> {
     let (_, arguments) = words.split_first()?;
     let (options, operands): (Vec<Word>, Vec<Word>) =
         arguments.iter().cloned().partition(|word| word.literal().is_some_and(|text| text.starts_with('-')));

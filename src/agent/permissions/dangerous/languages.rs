@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::printing::word_of;
 use super::targets::{Loss, Targets};
-use super::{Lost, programs};
+use super::{CommandLoss, programs};
 use crate::permissions::shell::{Part, Piece, Word};
 use crate::permissions::subcommands::has;
 
@@ -33,7 +33,7 @@ const JOINING: &str = "os path join Path pathlib Pathname new fs require File Fi
 const MAX_VARIABLES: usize = 4;
 
 /// The loss if a text among the words or the input of a part removes it.
-pub(super) fn lost(part: &Part, targets: &Targets<'_>) -> Option<Lost> {
+pub(super) fn find_loss(part: &Part, targets: &Targets<'_>) -> Option<CommandLoss> {
     let mut texts = texts(part, &SIGNS).filter(|text| may_remove(text)).peekable();
     texts.peek()?;
     if !programs::may_run_texts(part) {
@@ -41,7 +41,7 @@ pub(super) fn lost(part: &Part, targets: &Targets<'_>) -> Option<Lost> {
     }
     texts.find_map(|text| {
         let program = Program { text: &text, part, targets };
-        let loss = program.removed().or_else(|| program.removed_of_found())?;
+        let loss = program.removal_loss().or_else(|| program.found_files_loss())?;
         Some((format!("it removes {}", loss.what()), None))
     })
 }
@@ -57,7 +57,7 @@ pub(super) fn commands(part: &Part, targets: &Targets<'_>) -> Vec<Vec<Word>> {
 }
 
 /// The danger of a program in another language that evaluates what it downloads.
-pub(super) fn evaluated(part: &Part) -> Option<Lost> {
+pub(super) fn find_evaluated_download(part: &Part) -> Option<CommandLoss> {
     let mut texts = texts(part, &ADDRESSES).filter(|text| evaluates(text));
     texts.next().filter(|_| programs::may_run_texts(part))?;
     Some(("it runs a program that it downloads, which nobody has read".to_owned(), None))
@@ -73,7 +73,7 @@ fn evaluates(text: &str) -> bool {
 fn texts(part: &Part, signs: &'static [&str]) -> impl Iterator<Item = String> {
     let has_sign = move |text: &str| signs.iter().any(|sign| text.contains(sign));
     let is_one = move |word: &&Word| word.pieces.iter().filter_map(Piece::text).any(has_sign);
-    let words = part.words.iter().skip(1).filter(is_one).map(Word::shown);
+    let words = part.words.iter().skip(1).filter(is_one).map(Word::display);
     words.chain(part.texts.iter().filter(move |text| has_sign(text)).cloned())
 }
 
@@ -92,7 +92,7 @@ struct Program<'a> {
 
 impl Program<'_> {
     /// The loss caused by a function that removes a folder.
-    fn removed(&self) -> Option<Loss> {
+    fn removal_loss(&self) -> Option<Loss> {
         self.calls(|name, argument| {
             has(REMOVING, name)
                 || has(PERHAPS, name) && ["recursive", "true"].iter().any(|word| argument.contains(word))
@@ -102,7 +102,7 @@ impl Program<'_> {
     }
 
     /// The loss caused by removing every file that a function finds.
-    fn removed_of_found(&self) -> Option<Loss> {
+    fn found_files_loss(&self) -> Option<Loss> {
         self.calls(|name, _| has(FINDING, name))
             .into_iter()
             .find_map(|expression| self.loss(expression).filter(Loss::is_outside))
@@ -157,7 +157,7 @@ impl Program<'_> {
             if is_quoted {
                 if has("HOME USERPROFILE user.home", piece) {
                     bases = vec!["~".to_owned()];
-                } else if let Some((head, rest)) = interpolated(piece) {
+                } else if let Some((head, rest)) = split_interpolation(piece) {
                     (bases, is_unknown) = self.bases(head, depth);
                     names = rest.to_owned();
                 } else if !piece.is_empty() {
@@ -189,18 +189,18 @@ impl Program<'_> {
     fn bases(&self, code: &str, depth: usize) -> (Vec<String>, bool) {
         let (mut found, mut is_unknown) = (Vec::new(), false);
         for (_, name) in identifiers(code) {
-            let assigned = if depth < MAX_VARIABLES { self.assigned(name) } else { None };
+            let assigned = if depth < MAX_VARIABLES { self.assigned_value(name) } else { None };
             let lower = name.to_lowercase();
             if let Some(value) = assigned {
-                found = self.words(value, depth + 1).iter().map(Word::shown).collect();
+                found = self.words(value, depth + 1).iter().map(Word::display).collect();
                 is_unknown |= found.is_empty();
             } else if lower.contains("home") || lower == "userprofile" {
                 found = vec!["~".to_owned()];
             } else if has("getcwd cwd pwd", &lower) {
                 found = vec![".".to_owned()];
             } else if lower == "argv" || lower == "shift" {
-                let operands = self.part.words.iter().skip(1).filter(|word| word.shown() != self.text);
-                found = operands.map(Word::shown).filter(|text| !text.starts_with('-')).collect();
+                let operands = self.part.words.iter().skip(1).filter(|word| word.display() != self.text);
+                found = operands.map(Word::display).filter(|text| !text.starts_with('-')).collect();
             } else if !has(JOINING, name) && !name.chars().all(|c| c.is_ascii_digit()) {
                 is_unknown = true;
             }
@@ -209,7 +209,7 @@ impl Program<'_> {
     }
 
     /// The value that the program gives a variable: `x = …`, `for x in …`.
-    fn assigned(&self, name: &str) -> Option<&str> {
+    fn assigned_value(&self, name: &str) -> Option<&str> {
         let of_name = |(start, found): (usize, &str)| {
             let rest = self.text.get(start + found.len()..).filter(|_| found == name)?.trim_start();
             let rest = rest.strip_prefix(':').unwrap_or(rest);
@@ -289,7 +289,7 @@ fn receiver(before: &str) -> &str {
 }
 
 /// The interpolated code at the start of a quoted text, and the rest: `${home}/x`, `#{Dir.home}/x`.
-fn interpolated(text: &str) -> Option<(&str, &str)> {
+fn split_interpolation(text: &str) -> Option<(&str, &str)> {
     let rest = ["#{", "${", "{", "$"].iter().find_map(|sign| text.strip_prefix(sign))?;
     let end = rest.find('/').unwrap_or(rest.len());
     rest.split_at_checked(end)

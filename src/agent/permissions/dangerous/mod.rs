@@ -61,9 +61,9 @@ impl Judge<'_> {
         findings: &mut Vec<Finding>,
     ) {
         let targets = Targets::new(command, analysis, scene, &self.places);
-        let mut dangers = found(&targets, command, analysis);
+        let mut dangers = find_dangers(&targets, command, analysis);
         if dangers.is_empty() {
-            let hidden = hidden::found(command, analysis, &targets, 0);
+            let hidden = hidden::find_danger(command, analysis, &targets, 0);
             dangers.extend(hidden.map(|(text, span)| (Danger { text, span, named: None }, None)));
         }
         for (danger, part) in dangers {
@@ -95,7 +95,7 @@ impl Judge<'_> {
 }
 
 /// The irreversible actions of a command, with the parts that do them where a rule may name these.
-fn found<'a>(
+fn find_dangers<'a>(
     targets: &Targets<'_>,
     command: &str,
     analysis: &'a Analysis,
@@ -111,9 +111,9 @@ fn found<'a>(
         let inner = inner.iter().chain(&listed).filter_map(|words| of_words(words, part, targets));
         let others = [
             of_redirects(part),
-            fed::lost(part, command, analysis, targets),
-            languages::lost(part, targets),
-            languages::evaluated(part),
+            fed::find_loss(part, command, analysis, targets),
+            languages::find_loss(part, targets),
+            languages::find_evaluated_download(part),
         ];
         let found = found.chain(inner).chain(others.into_iter().flatten());
         let danger = |(text, named)| Danger { text, span: part.span.clone(), named };
@@ -138,18 +138,20 @@ fn is_dangerous(name: &str) -> bool {
 
 /// The loss caused by a simple command, and the words that cause it; `None` in their place if they are
 /// unknown.
-type Lost = (String, Option<Vec<String>>);
+type CommandLoss = (String, Option<Vec<String>>);
 
-fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Lost> {
+fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<CommandLoss> {
     let elsewhere = part.elsewhere;
-    let Some(name) = programs::name(words) else { return hidden::of_unknown(words, elsewhere, targets) };
+    let Some(name) = programs::name(words) else {
+        return hidden::loss_of_unknown_program(words, elsewhere, targets);
+    };
     if !is_dangerous(&name) {
         return None;
     }
     let arguments = words.get(1..).unwrap_or_default();
     if let Some(subcommand) = name.strip_prefix("git-") {
         let words = ["git", subcommand].map(Word::of_text).into_iter().chain(arguments.iter().cloned());
-        return git::lost(&words.collect::<Vec<_>>(), elsewhere, targets);
+        return git::find_loss(&words.collect::<Vec<_>>(), elsewhere, targets);
     }
     let operands = || {
         let behind = arguments.iter().position(|word| word.literal().as_deref() == Some("--"));
@@ -167,7 +169,7 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Lost> 
                 Some((format!("it removes {}", loss.what()), named(word)))
             }),
         "find" => find(arguments, elsewhere, targets),
-        "git" => git::lost(words, elsewhere, targets),
+        "git" => git::find_loss(words, elsewhere, targets),
         "fd" | "fdfind" => fd(arguments, elsewhere, targets),
         "tar" if has_option(arguments, "", "remove-files") => operands.find_map(|word| {
             let loss = targets.loss(word, elsewhere)?;
@@ -200,7 +202,7 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Lost> 
                                   luksErase luksKillSlot luksRemoveKey erase --security-erase -w format sanitize delete";
             match arguments.iter().find(|word| word.literal().is_some_and(|text| has(ENDING, &text))) {
                 Some(word) => Some((format!("{name} destroys what is on the disk"), named(word))),
-                None => services::lost(&name, words, part),
+                None => services::find_loss(&name, words, part),
             }
         }
         _ if has(DESTROYING, &name) || name.starts_with("mkfs") => {
@@ -213,7 +215,7 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Lost> 
             let words = words.iter().map(|word| word.literal().map(Cow::into_owned)).collect();
             Some((text, words))
         }
-        _ => services::lost(&name, words, part),
+        _ => services::find_loss(&name, words, part),
     }
 }
 
@@ -230,7 +232,7 @@ fn has_option(arguments: &[Word], letters: &str, long: &str) -> bool {
 }
 
 /// A `find` that deletes, or runs a deleting command.
-fn find(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
+fn find(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<CommandLoss> {
     const REMOVING: &str = "rm shred unlink srm truncate";
     let literals: Vec<Cow<'_, str>> =
         arguments.iter().map(|word| word.literal().unwrap_or_default()).collect();
@@ -265,7 +267,7 @@ fn find_starts(arguments: &[Word]) -> Vec<Word> {
 }
 
 /// An `fd` that runs a deleting command on all that it finds.
-fn fd(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
+fn fd(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<CommandLoss> {
     let is = |word: &Word, list: &str| word.literal().is_some_and(|text| has(list, programs::base(&text)));
     let at = arguments.iter().position(|word| is(word, "-x -X --exec --exec-batch"))?;
     arguments.get(at + 1).filter(|word| is(word, "rm shred unlink srm truncate"))?;
@@ -293,7 +295,7 @@ fn fd(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost
 }
 
 /// Writing directly to a disk, bypassing its file system.
-fn devices(name: &str, arguments: &[Word]) -> Option<Lost> {
+fn devices(name: &str, arguments: &[Word]) -> Option<CommandLoss> {
     let literals = arguments.iter().filter_map(Word::literal);
     let mut written: Vec<String> = match name {
         "dd" => literals.filter_map(|text| text.strip_prefix("of=").map(str::to_owned)).collect(),
@@ -313,7 +315,7 @@ fn devices(name: &str, arguments: &[Word]) -> Option<Lost> {
 /// Whether a path is a device that stores data.
 fn is_device(path: &str) -> bool {
     const HARMLESS: &str = "null zero full random urandom stdin stdout stderr tty ptmx console";
-    let plain = super::path_pattern::normalised(std::path::Path::new(path));
+    let plain = super::path_pattern::normalise(std::path::Path::new(path));
     let Some(rest) = plain.strip_prefix("/dev").ok().and_then(|rest| rest.to_str()) else { return false };
     let first = rest.split('/').next().unwrap_or_default();
     !rest.is_empty()
@@ -322,7 +324,7 @@ fn is_device(path: &str) -> bool {
         && !rest.starts_with("tty")
 }
 
-fn of_redirects(part: &Part) -> Option<Lost> {
+fn of_redirects(part: &Part) -> Option<CommandLoss> {
     let written = part.redirects.iter().filter(|redirect| redirect.direction == Direction::Write);
     let device = written.filter_map(|redirect| redirect.target.literal()).find(|path| is_device(path))?;
     Some((format!("it overwrites {device}, and everything on it is lost"), None))

@@ -64,7 +64,7 @@ pub(in crate::permissions) fn folders_of(words: &[Word]) -> Vec<Option<String>> 
 }
 
 /// The packages that a command installs, as it names them.
-pub(super) fn installed(words: &[Word]) -> Vec<Cow<'_, str>> {
+pub(super) fn installed_packages(words: &[Word]) -> Vec<Cow<'_, str>> {
     let Some(mut name) = programs::name(words) else { return Vec::new() };
     let is_module = || {
         let mut pairs = words.iter().zip(words.iter().skip(1));
@@ -103,7 +103,7 @@ pub(super) fn installed(words: &[Word]) -> Vec<Cow<'_, str>> {
 pub(super) fn address(words: &[Word]) -> Option<Cow<'_, str>> {
     let is_address =
         |text: &Cow<'_, str>| ["https://", "http://"].iter().any(|start| text.starts_with(start));
-    installed(words).into_iter().find(is_address)
+    installed_packages(words).into_iter().find(is_address)
 }
 
 /// Whether a command unpacks an archive into files.
@@ -136,7 +136,7 @@ pub(super) fn unpacks(words: &[Word]) -> bool {
 
 /// Whether a command runs what an archive held: `file`, where nothing is before and no other part makes it, or what is
 /// in a folder that does not exist yet.
-pub(super) fn runs_unpacked(
+pub(super) fn runs_unpacked_file(
     words: &[Word],
     file: Option<&str>,
     analysis: &Analysis,

@@ -38,7 +38,7 @@ pub(super) fn is_positional(word: &Word, command: &str) -> bool {
 }
 
 /// The words that a part prints as names; `None` if it prints something else.
-pub(super) fn printed(part: &Part) -> Option<Vec<Word>> {
+pub(super) fn printed_names(part: &Part) -> Option<Vec<Word>> {
     let name = programs::name(&part.words)?;
     let arguments = part.words.get(1..).unwrap_or_default();
     let has_word = |sought: &str| arguments.iter().any(|word| word.literal().as_deref() == Some(sought));

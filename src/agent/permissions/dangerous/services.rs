@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Lost, has_option};
+use super::{CommandLoss, has_option};
 use crate::permissions::shell::{Part, Word};
 use crate::permissions::subcommands::has;
 
@@ -153,7 +153,7 @@ pub(super) fn programs() -> impl Iterator<Item = &'static str> {
 }
 
 /// The loss caused by a program, unless it is about a database for tests.
-pub(super) fn lost(name: &str, words: &[Word], part: &Part) -> Option<Lost> {
+pub(super) fn find_loss(name: &str, words: &[Word], part: &Part) -> Option<CommandLoss> {
     let literals: Vec<Cow<'_, str>> =
         words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
     let is_asking = |text: &Cow<'_, str>| {
@@ -163,8 +163,9 @@ pub(super) fn lost(name: &str, words: &[Word], part: &Part) -> Option<Lost> {
         return None;
     }
     let rows = LOSSES.iter().filter(|(programs, ..)| has(programs, name));
-    let of_row =
-        |(_, needed, text): &(&str, &str, &'static str)| Some((matched(needed, words, &literals)?, *text));
+    let of_row = |(_, needed, text): &(&str, &str, &'static str)| {
+        Some((needed_words(needed, words, &literals)?, *text))
+    };
     let statement = || has(CLIENTS, name).then(|| statement(&literals, part)).flatten();
     if let Some((found, text)) = rows.filter_map(of_row).next().filter(|_| !is_for_tests(part)) {
         let named = std::iter::once(name.to_owned()).chain(found).collect();
@@ -183,7 +184,7 @@ fn is_for_tests(part: &Part) -> bool {
 }
 
 /// The words of a program that a row needs, if all are there.
-pub(in crate::permissions) fn matched(
+pub(in crate::permissions) fn needed_words(
     needed: &str,
     words: &[Word],
     literals: &[Cow<'_, str>],
@@ -248,7 +249,7 @@ fn option(need: &str, words: &[Word]) -> Option<String> {
             _ => !text.ends_with("=false") && (name == one || name.strip_prefix('-') == Some(one)),
         })
     };
-    words.iter().skip(1).find(is_it).map(Word::shown)
+    words.iter().skip(1).find(is_it).map(Word::display)
 }
 
 /// The statement that removes data, among the words or the input of a client.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use globset::GlobBuilder;
 
 use super::printing;
-use crate::permissions::links::followed;
-use crate::permissions::path_pattern::{Places, normalised};
+use crate::permissions::links::follow_links;
+use crate::permissions::path_pattern::{Places, normalise};
 use crate::permissions::path_text::{Mark, PathText};
 use crate::permissions::shell::{Analysis, Part, Piece, Word, closing};
 use crate::permissions::subcommands::has;
@@ -98,18 +98,18 @@ impl<'a> Targets<'a> {
         let is_kept = written.contains(":?") && written.matches('$').count() == 1;
         let known = self.texts(word).into_iter().find_map(|text| match text.contains(UNKNOWN) {
             true if is_kept => None,
-            true => self.emptied(&text, elsewhere),
-            false => self.known(&text, elsewhere),
+            true => self.loss_if_empty(&text, elsewhere),
+            false => self.loss_of_text(&text, elsewhere),
         });
         known.or_else(|| {
-            let filled = if depth < MAX_FILLED { self.filled(word) } else { Vec::new() };
+            let filled = if depth < MAX_FILLED { self.expansions(word) } else { Vec::new() };
             filled.iter().find_map(|word| self.loss_of(word, elsewhere, depth + 1))
         })
     }
 
     /// The words that a word becomes if it begins with what a command prints, with a part of a variable, or with a
     /// variable that one of these sets: `"$(pwd)/.."`, `${HOME%/*}`, `read x <<< ~`.
-    fn filled(&self, word: &Word) -> Vec<Word> {
+    fn expansions(&self, word: &Word) -> Vec<Word> {
         let is_empty = |piece: &&Piece| piece.text() == Some("");
         let first = word.pieces.iter().take_while(is_empty).count();
         let rest = word.pieces.get(first + 1..).unwrap_or_default();
@@ -119,7 +119,7 @@ impl<'a> Targets<'a> {
             return Vec::new();
         }
         let begun = match word.pieces.get(first) {
-            Some(Piece::Unknown) => self.printed(word),
+            Some(Piece::Unknown) => self.substitution_words(word),
             Some(Piece::Variable(name)) => self.set(name),
             _ => return Vec::new(),
         };
@@ -131,7 +131,7 @@ impl<'a> Targets<'a> {
     }
 
     /// The words that the substitution or the expansion in a word gives.
-    fn printed(&self, word: &Word) -> Vec<Word> {
+    fn substitution_words(&self, word: &Word) -> Vec<Word> {
         let is_within = |part: &&Part| word.span.contains(&part.span.start);
         let within: Vec<&Part> = self.analysis.parts.iter().filter(is_within).collect();
         let text = self.command.get(word.span.clone()).unwrap_or_default();
@@ -161,7 +161,7 @@ impl<'a> Targets<'a> {
         let givers =
             self.analysis.parts.iter().filter(|part| is_given && printing::gives(part, self.command));
         let within = within.into_iter().filter(|_| !is_chosen).chain(givers);
-        let printed = within.filter_map(printing::printed).flatten();
+        let printed = within.filter_map(printing::printed_names).flatten();
         printed.chain(shortened).collect()
     }
 
@@ -232,7 +232,7 @@ impl<'a> Targets<'a> {
 
     /// Whether the value of a variable is known, as far as the shell and the command itself set it.
     fn is_set(&self, name: &str) -> bool {
-        !self.scene.given(name).is_empty() || ["HOME", "PWD", "OLDPWD"].contains(&name)
+        !self.scene.assigned_values(name).is_empty() || ["HOME", "PWD", "OLDPWD"].contains(&name)
     }
 
     fn home(&self) -> String {
@@ -261,12 +261,12 @@ impl<'a> Targets<'a> {
     }
 
     /// The loss if the unknown parts of a text are empty.
-    fn emptied(&self, text: &str, elsewhere: bool) -> Option<Loss> {
+    fn loss_if_empty(&self, text: &str, elsewhere: bool) -> Option<Loss> {
         let left: String = text.chars().filter(|c| *c != UNKNOWN).collect();
         if left.is_empty() {
             return None;
         }
-        let loss = self.known(&left, elsewhere)?;
+        let loss = self.loss_of_text(&left, elsewhere)?;
         if let Loss::Top(path) = &loss {
             // `$OUT/build` becomes a top-level folder that does not usually exist.
             let name = path.file_name()?.to_str()?;
@@ -276,21 +276,20 @@ impl<'a> Targets<'a> {
         Some(Loss::Emptied(Box::new(loss)))
     }
 
-    fn known(&self, text: &str, elsewhere: bool) -> Option<Loss> {
+    fn loss_of_text(&self, text: &str, elsewhere: bool) -> Option<Loss> {
         let path = Path::new(text);
         if path.is_absolute() {
-            return self.lost(&normalised(path));
+            return self.loss_of_path(&normalise(path));
         }
-        let is_all =
-            |text: &str| matches!(normalised(Path::new(text)).to_str(), Some("" | "*" | ".*" | "**"));
+        let is_all = |text: &str| matches!(normalise(Path::new(text)).to_str(), Some("" | "*" | ".*" | "**"));
         if (elsewhere || self.has_others) && (is_all(text) || text.starts_with("..")) {
             return Some(Loss::Unknown);
         }
-        self.directories.iter().find_map(|base| self.lost(&normalised(&base.join(path))))
+        self.directories.iter().find_map(|base| self.loss_of_path(&normalise(&base.join(path))))
     }
 
     /// The loss of a path, which may contain `*` and other wildcards.
-    fn lost(&self, path: &Path) -> Option<Loss> {
+    fn loss_of_path(&self, path: &Path) -> Option<Loss> {
         // All of a folder counts as the folder.
         let is_all =
             |name: &str| !name.is_empty() && name.chars().all(|c| "*.?[]!".contains(c)) && name.contains('*');
@@ -305,7 +304,7 @@ impl<'a> Targets<'a> {
             false => None,
         };
         let meets = |other: &Path| glob.as_ref().is_some_and(|glob| glob.is_match(other));
-        let real = if is_pattern { path.clone() } else { normalised(&followed(&path)) };
+        let real = if is_pattern { path.clone() } else { normalise(&follow_links(&path)) };
         let is_it = |other: &Path| other == path || other == real || meets(other);
         if path.parent().is_none() || real.parent().is_none() {
             return Some(Loss::Root);

@@ -4,18 +4,18 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::texts::sources;
-use super::{Finding, Judge, allowed, of_rule};
+use super::{Finding, Judge, allowed_finding, of_rule};
 use crate::permissions::dangerous::folders_of;
 use crate::permissions::folders::Search;
 use crate::permissions::operands::names_no_file;
 use crate::permissions::path_pattern::{JudgedPath, Match, PathPattern};
 use crate::permissions::path_text::PathText;
 use crate::permissions::protected::{
-    Protected, Use, encloses, form_in, holds_protected, may_be_protected, protected,
+    ProtectedKind, Use, encloses, form_in, holds_protected, may_be_protected, protected_kind,
 };
 use crate::permissions::rule::{Pattern, Rule};
 use crate::permissions::shell::{Analysis, Direction, Part, Piece, Redirect, Word};
-use crate::permissions::words_as_paths::{Named, NamedPath, Naming, Scene};
+use crate::permissions::words_as_paths::{NamedPath, Naming, PathMention, Scene};
 use crate::permissions::{CallFacts, Verdict, folders, links, programs, suggest, writers};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
 use tau_tools::access::Access;
@@ -40,13 +40,13 @@ impl Judge<'_> {
         if is_used == Use::Read && !SEARCHING_TOOLS.contains(&call.tool) && links::is_folder(&judged.real) {
             self.inside(&judged, Use::Read, Search::default(), false, Some(call.tool), findings);
         }
-        let shown = self.shown(path);
+        let shown = self.display_path(path);
         for finding in findings.iter_mut().skip(before) {
             finding.part.clone_from(&shown);
         }
         if is_used == Use::Read {
             if before == findings.len() {
-                findings.push(Finding { part: shown, ..allowed("reading is free", "") });
+                findings.push(Finding { part: shown, ..allowed_finding("reading is free", "") });
             }
             return;
         }
@@ -56,7 +56,7 @@ impl Judge<'_> {
             return;
         }
         if self.mode == PermissionMode::Edits && only_edits(call.access) && self.is_in_workspace(&judged) {
-            findings.push(Finding { part: shown, ..allowed("the mode edits allows it", "") });
+            findings.push(Finding { part: shown, ..allowed_finding("the mode edits allows it", "") });
             return;
         }
         let mut finding = self.by_mode(format!("changes {shown}"), &shown);
@@ -85,7 +85,7 @@ impl Judge<'_> {
     }
 
     /// A path for display.
-    pub(super) fn shown(&self, path: &Path) -> String {
+    pub(super) fn display_path(&self, path: &Path) -> String {
         let rest = path.strip_prefix(&self.places.workspace.plain).unwrap_or(path);
         if rest.as_os_str().is_empty() { ".".to_owned() } else { rest.display().to_string() }
     }
@@ -94,7 +94,7 @@ impl Judge<'_> {
     fn path_of(path: &NamedPath) -> PathBuf {
         match path {
             NamedPath::Known(path) => path.plain.clone(),
-            NamedPath::Partly(text) => PathBuf::from(text.shown()),
+            NamedPath::Partly(text) => PathBuf::from(text.display()),
         }
     }
 
@@ -120,7 +120,9 @@ impl Judge<'_> {
                             || is_used == Use::Write && pattern.is_of_folder(path, &self.places);
                         if is_it { Match::Yes } else { Match::No }
                     }
-                    (Pattern::Path(pattern), NamedPath::Partly(text)) => self.matched(pattern, text),
+                    (Pattern::Path(pattern), NamedPath::Partly(text)) => {
+                        self.match_partial_path(pattern, text)
+                    }
                     (Pattern::All, _) if tool.is_none() && how == Naming::Word => Match::Yes,
                     (Pattern::All | Pattern::Command(_) | Pattern::Host(_), _) => Match::No,
                 };
@@ -133,12 +135,12 @@ impl Judge<'_> {
             match matched {
                 Match::Yes if how == Naming::Word => {
                     let mut finding =
-                        of_rule(verdict, &format!("a rule {what} {}", self.shown(&shown)), rule);
+                        of_rule(verdict, &format!("a rule {what} {}", self.display_path(&shown)), rule);
                     finding.reason.path = Some(shown);
                     findings.push(finding);
                 }
                 _ => {
-                    let text = format!("it may touch what a rule {what}: {}", self.shown(&shown));
+                    let text = format!("it may touch what a rule {what}: {}", self.display_path(&shown));
                     findings.push(of_rule(Verdict::Ask, &text, rule));
                 }
             }
@@ -146,7 +148,7 @@ impl Judge<'_> {
     }
 
     /// Whether a pattern is about a path that is not fully known. The results of `find` already exist.
-    fn matched(&self, pattern: &PathPattern, text: &PathText) -> Match {
+    fn match_partial_path(&self, pattern: &PathPattern, text: &PathText) -> Match {
         let matched = pattern.may_concern(text, &self.places);
         if matched == Match::No || !text.is_of_folders() {
             return matched;
@@ -163,31 +165,31 @@ impl Judge<'_> {
     }
 
     pub(super) fn check_protected_path(&self, path: &JudgedPath, is_used: Use, findings: &mut Vec<Finding>) {
-        if let Some(kind) = protected(path, &self.places, &self.options.own, is_used) {
-            findings.extend(self.protected(kind, path.plain.clone()));
+        if let Some(kind) = protected_kind(path, &self.places, &self.options.own, is_used) {
+            findings.extend(self.protected_finding(kind, path.plain.clone()));
         }
     }
 
     /// Checks protected paths for a path that is not fully known.
-    pub(super) fn perhaps_kept(&self, text: &PathText, is_used: Use, findings: &mut Vec<Finding>) {
+    pub(super) fn check_protected_text(&self, text: &PathText, is_used: Use, findings: &mut Vec<Finding>) {
         if let Some(kind) = may_be_protected(text, &self.places, &self.options.own, is_used) {
-            findings.extend(self.protected(kind, PathBuf::from(text.shown())));
+            findings.extend(self.protected_finding(kind, PathBuf::from(text.display())));
         }
     }
 
-    fn protected(&self, kind: Protected, path: PathBuf) -> Option<Finding> {
+    fn protected_finding(&self, kind: ProtectedKind, path: PathBuf) -> Option<Finding> {
         if self.options.unprotected.contains(&kind) {
             return None;
         }
-        let text = format!("{} is protected: {}", self.shown(&path), kind.what());
+        let text = format!("{} is protected: {}", self.display_path(&path), kind.what());
         let reason = ApprovalReason { text, path: Some(path), ..ApprovalReason::default() };
-        let part = reason.path.as_ref().map(|path| self.shown(path)).unwrap_or_default();
+        let part = reason.path.as_ref().map(|path| self.display_path(path)).unwrap_or_default();
         Some(Finding { verdict: Verdict::Ask, reason, part, ..Finding::default() })
     }
 
     /// The finding for a command that may touch protected paths without naming them.
-    pub(super) fn may_touch(&self, kind: Protected) -> Option<Finding> {
-        self.protected(kind, PathBuf::new()).map(|mut finding| {
+    pub(super) fn may_touch(&self, kind: ProtectedKind) -> Option<Finding> {
+        self.protected_finding(kind, PathBuf::new()).map(|mut finding| {
             finding.reason.text = format!("it may touch {}", kind.what());
             finding.reason.path = None;
             finding
@@ -206,7 +208,7 @@ impl Judge<'_> {
 
     /// Judges the files that the words of a command name. A command that is not read-only may do anything
     /// with them.
-    pub(super) fn named_files(
+    pub(super) fn judge_named_files(
         &self,
         part: &Part,
         only_reads: bool,
@@ -217,7 +219,7 @@ impl Judge<'_> {
         let is_used = if only_reads || sources(part) { Use::Read } else { Use::Write };
         let names_only = folders::reads_names_only(part);
         let names_none = names_no_file(part);
-        for Named { path, how, counts } in scene.named(part, !only_reads) {
+        for PathMention { path, how, counts } in scene.path_mentions(part, !only_reads) {
             if names_none && matches!(&path, NamedPath::Partly(text) if text.is_open()) {
                 continue;
             }
@@ -244,19 +246,19 @@ impl Judge<'_> {
                         && is_made
                         && let Some(kind) = holds_protected(&PathText::from(known.plain.as_path()))
                     {
-                        findings.extend(self.protected(kind, known.plain.clone()));
+                        findings.extend(self.protected_finding(kind, known.plain.clone()));
                     }
                 }
                 NamedPath::Partly(text) if how != Naming::InText => {
-                    self.perhaps_kept(text, is_used, findings);
+                    self.check_protected_text(text, is_used, findings);
                     if !text.is_open()
                         && !only_reads
                         && folders::makes_folders(part, false)
                         && let Some(kind) = holds_protected(text)
                     {
-                        findings.extend(self.protected(kind, PathBuf::from(text.shown())));
+                        findings.extend(self.protected_finding(kind, PathBuf::from(text.display())));
                     }
-                    let holds = |folder: &PathBuf| self.hidden_in(folder);
+                    let holds = |folder: &PathBuf| self.secrets_in(folder);
                     if is_unknown
                         && !names_only
                         && let Some(kind) = scene.folders().iter().find_map(holds)
@@ -265,33 +267,36 @@ impl Judge<'_> {
                     }
                 }
                 NamedPath::Partly(text) if self.is_far_text(text) => {
-                    self.perhaps_kept(text, is_used, findings);
+                    self.check_protected_text(text, is_used, findings);
                 }
                 NamedPath::Partly(_) => {}
             }
         }
-        self.named_in_input(part, scene, findings);
+        self.judge_input_files(part, scene, findings);
         if folders::searches_here(part, |word| scene.is_there(word)) {
             for folder in scene.working_directories() {
                 self.folder(part, &folder, only_reads, findings);
             }
         }
         if !only_reads && folders::unpacks_here(part) {
-            scene.directories_with_outer(part).iter().for_each(|folder| self.unpacked(folder, findings));
+            scene
+                .directories_with_outer(part)
+                .iter()
+                .for_each(|folder| self.judge_unpack_folder(folder, findings));
         }
-        self.unnamed(part, scene, findings);
+        self.judge_unnamed_files(part, scene, findings);
         let written = (!only_reads).then(|| writers::writes(part)).flatten();
         let touched = written.into_iter().chain(writers::prints_keys(part));
         findings.extend(touched.filter_map(|kind| self.may_touch(kind)));
     }
 
     /// Judges a folder that a command unpacks files into without naming it.
-    fn unpacked(&self, folder: &JudgedPath, findings: &mut Vec<Finding>) {
+    fn judge_unpack_folder(&self, folder: &JudgedPath, findings: &mut Vec<Finding>) {
         let path = NamedPath::Known(Rc::new(folder.clone()));
         self.check_path_rules(&path, Use::Write, None, Naming::Through, findings);
         self.check_protected_path(folder, Use::Write, findings);
         if let Some(kind) = holds_protected(&PathText::from(folder.plain.as_path())) {
-            findings.extend(self.protected(kind, folder.plain.clone()));
+            findings.extend(self.protected_finding(kind, folder.plain.clone()));
         }
         if let Some(kind) = encloses(folder, &self.places, &self.options.own, Use::Write) {
             findings.extend(self.may_touch(kind));
@@ -299,14 +304,15 @@ impl Judge<'_> {
     }
 
     /// Judges the files that the input of a command names: a program may be among them.
-    fn named_in_input(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+    fn judge_input_files(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
         if part.texts.is_empty() || !programs::reads_names(part) {
             return;
         }
         let lines = part.texts.iter().flat_map(|text| text.lines()).map(Word::of_text);
         let words = part.words.iter().take(1).cloned().chain(lines).collect();
         let read = Part { words, elsewhere: part.elsewhere, ..Part::default() };
-        for Named { path, how, .. } in scene.named(&read, true).iter().filter(|it| it.how != Naming::Through)
+        for PathMention { path, how, .. } in
+            scene.path_mentions(&read, true).iter().filter(|it| it.how != Naming::Through)
         {
             self.check_path_rules(path, Use::Read, None, Naming::InText, findings);
             self.check_path_rules(path, Use::Write, None, Naming::InText, findings);
@@ -316,7 +322,7 @@ impl Judge<'_> {
                     self.check_protected_path(known, Use::Write, findings);
                 }
                 NamedPath::Partly(text) if self.is_far_text(text) => {
-                    self.perhaps_kept(text, Use::Write, findings);
+                    self.check_protected_text(text, Use::Write, findings);
                 }
                 NamedPath::Known(_) | NamedPath::Partly(_) => {}
             }
@@ -336,7 +342,7 @@ impl Judge<'_> {
     }
 
     /// Secrets currently in a folder.
-    fn hidden_in(&self, folder: &Path) -> Option<Protected> {
+    fn secrets_in(&self, folder: &Path) -> Option<ProtectedKind> {
         encloses(&JudgedPath::new(folder), &self.places, &self.options.own, Use::Read)
     }
 
@@ -349,7 +355,7 @@ impl Judge<'_> {
                 self.inside(path, Use::Read, search, false, None, findings);
             }
             // Found files are named on their own.
-            if !only_reads && !folders::removes_found(part) {
+            if !only_reads && !folders::removes_found_files(part) {
                 self.inside(path, Use::Write, search, replaces, None, findings);
             }
             let is_hidden = only_reads && search.skips_hidden;
@@ -389,7 +395,7 @@ impl Judge<'_> {
                     || pattern.concerns(folder, &self.places)
             });
             if let Some((rule, _)) = whole {
-                let shown = self.shown(&folder.plain);
+                let shown = self.display_path(&folder.plain);
                 findings.push(of_rule(verdict, &format!("a rule {what} what is in {shown}"), rule));
                 continue;
             }
@@ -406,12 +412,13 @@ impl Judge<'_> {
             match found.map(|path| path.map(|path| (of(&JudgedPath::new(&path)), path))) {
                 Ok(None) => {}
                 Ok(Some((rule, path))) => {
-                    let text = format!("it may touch what a rule {what}: {}", self.shown(&path));
+                    let text = format!("it may touch what a rule {what}: {}", self.display_path(&path));
                     let rule = rule.or(reaching.first().map(|(rule, _)| *rule));
                     findings.extend(rule.map(|rule| of_rule(Verdict::Ask, &text, rule)));
                 }
                 Err(folders::TooMuch) => {
-                    let text = format!("it may touch what a rule {what} in {}", self.shown(&folder.plain));
+                    let text =
+                        format!("it may touch what a rule {what} in {}", self.display_path(&folder.plain));
                     findings.extend(reaching.first().map(|(rule, _)| of_rule(Verdict::Ask, &text, rule)));
                 }
             }
@@ -419,7 +426,7 @@ impl Judge<'_> {
     }
 
     /// Judges a command that writes to an unknown place and contains a form of a protected name.
-    pub(super) fn unknown_targets(
+    pub(super) fn judge_unknown_targets(
         &self,
         command: &str,
         analysis: &Analysis,
@@ -445,7 +452,7 @@ impl Judge<'_> {
             targets.any(|redirect| scene.target(&redirect.target, part).0.iter().any(is_open))
                 || self.objection(part, scene).is_some()
                     && scene
-                        .named(part, true)
+                        .path_mentions(part, true)
                         .iter()
                         .any(|named| named.how == Naming::Word && is_open(&named.path))
         };
@@ -486,21 +493,21 @@ impl Judge<'_> {
                 continue;
             }
             let before = findings.len();
-            let paths = self.redirected(redirect, part, scene, findings);
+            let paths = self.judge_redirect(redirect, part, scene, findings);
             if redirect.direction == Direction::Write {
                 let known = |path: &NamedPath| match path {
                     NamedPath::Known(path) => Some(Rc::clone(path)),
                     NamedPath::Partly(_) => None,
                 };
                 let all_known: Option<Vec<Rc<JudgedPath>>> = paths.iter().map(known).collect();
-                findings.push(self.written(all_known.as_deref(), bare));
+                findings.push(self.write_finding(all_known.as_deref(), bare));
             }
             findings.iter_mut().skip(before).for_each(|finding| finding.reason.span = span);
         }
     }
 
     /// Applies rules and protected paths to the target of a redirection; returns the paths that it may be.
-    pub(super) fn redirected(
+    pub(super) fn judge_redirect(
         &self,
         redirect: &Redirect,
         part: &Part,
@@ -517,14 +524,14 @@ impl Judge<'_> {
             self.check_path_rules(path, is_used, None, how, findings);
             match path {
                 NamedPath::Known(path) => self.check_protected_path(path, is_used, findings),
-                NamedPath::Partly(text) => self.perhaps_kept(text, is_used, findings),
+                NamedPath::Partly(text) => self.check_protected_text(text, is_used, findings),
             }
         }
         paths
     }
 
     /// The finding for writing one of these files; `None` if they are unknown.
-    fn written(&self, paths: Option<&[Rc<JudgedPath>]>, bare: Option<&Rule>) -> Finding {
+    fn write_finding(&self, paths: Option<&[Rc<JudgedPath>]>, bare: Option<&Rule>) -> Finding {
         let Some(paths) = paths else {
             let strict = self.deny.iter().chain(&self.ask).any(|rule| governs(rule, Use::Write, None));
             let mut finding =
@@ -540,7 +547,7 @@ impl Judge<'_> {
         let path = paths.first().map(|path| path.plain.clone()).unwrap_or_default();
         let mut finding = match allowing {
             Some(rule) => of_rule(Verdict::Allow, "a rule allows writing there", rule),
-            None => self.by_mode(format!("it writes {}", self.shown(&path)), ""),
+            None => self.by_mode(format!("it writes {}", self.display_path(&path)), ""),
         };
         if finding.verdict == Verdict::Ask && paths.len() == 1 {
             finding.suggestion = paths.first().and_then(|path| suggest::for_file(path, &self.places));

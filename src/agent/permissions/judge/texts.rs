@@ -4,7 +4,7 @@ use super::Judge;
 use super::{Finding, links, strict};
 use crate::permissions::path_pattern::JudgedPath;
 use crate::permissions::path_text::{Mark, PathText};
-use crate::permissions::protected::{Protected, Use, protected};
+use crate::permissions::protected::{ProtectedKind, Use, protected_kind};
 use crate::permissions::shell::{self, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::{NamedPath, Scene};
@@ -42,9 +42,9 @@ impl Judge<'_> {
                     continue;
                 }
                 let only_reads = self.objection(&inner, &scene).is_none();
-                self.named_files(&inner, only_reads, &scene, findings);
+                self.judge_named_files(&inner, only_reads, &scene, findings);
                 for redirect in &inner.redirects {
-                    self.redirected(redirect, &inner, &scene, findings);
+                    self.judge_redirect(redirect, &inner, &scene, findings);
                 }
                 self.commands_in_texts(&inner, &scene, depth + 1, findings);
             }
@@ -65,8 +65,8 @@ impl Judge<'_> {
         let here = here.filter(|_| self.places.home.as_ref().is_some_and(is_bare));
         let is_here = |plain: PathBuf| {
             let here = JudgedPath { real: plain.clone(), plain };
-            let kind = protected(&here, &self.places, &self.options.own, Use::Write);
-            kind.is_some_and(|kind| !matches!(kind, Protected::Ssh | Protected::Keys))
+            let kind = protected_kind(&here, &self.places, &self.options.own, Use::Write);
+            kind.is_some_and(|kind| !matches!(kind, ProtectedKind::Ssh | ProtectedKind::Keys))
         };
         if !here.is_some_and(is_here) {
             self.check_protected_path(path, Use::Write, findings);
@@ -88,7 +88,7 @@ impl Judge<'_> {
         for text in wide_words(command, sees_hidden) {
             for path in scene.paths_of(&text).iter() {
                 if let NamedPath::Partly(text) = path {
-                    self.perhaps_kept(text, Use::Write, findings);
+                    self.check_protected_text(text, Use::Write, findings);
                 }
             }
         }

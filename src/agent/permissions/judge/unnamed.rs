@@ -12,7 +12,7 @@ use crate::permissions::folders::{self, Search};
 use crate::permissions::path_pattern::{JudgedPath, PathPattern};
 use crate::permissions::path_text::{Mark, PathText};
 use crate::permissions::protected::Use;
-use crate::permissions::read_only::{NotKnown, tracked};
+use crate::permissions::read_only::{NotKnown, find_tracked_file};
 use crate::permissions::rule::Rule;
 use crate::permissions::shell::{Part, Word};
 use crate::permissions::strict::literals;
@@ -41,11 +41,11 @@ const CHOOSING: &str = "endswith endsWith end_with suffix extname splitext fnmat
 
 impl Judge<'_> {
     /// Applies the rules on reading to files that a part reads without naming them.
-    pub(super) fn unnamed(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+    pub(super) fn judge_unnamed_files(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
         if !self.strict().iter().any(|(rules, _, _)| rules.iter().any(|rule| reads(rule).is_some())) {
             return;
         }
-        self.tracked(part, scene, findings);
+        self.judge_tracked_files(part, scene, findings);
         if let Some(search) = folders::takes_here(part, |word| scene.is_there(word)) {
             for folder in scene.working_directories() {
                 self.inside(&folder, Use::Read, search, false, None, findings);
@@ -59,25 +59,25 @@ impl Judge<'_> {
         let words = part.words.iter().skip(1).filter_map(Word::literal).map(Cow::into_owned);
         let is_program = |text: &String| text.contains(['"', '\'', '`', '(', '<']);
         for text in words.chain(part.texts.iter().cloned()).filter(is_program) {
-            for name in joined(&text) {
+            for name in assembled_names(&text) {
                 // Of names with unknown parts, those count that are there.
                 let is_it = |path: &&NamedPath| name.text().is_some() || matches!(path, NamedPath::Known(_));
                 for path in scene.paths_of(&name).iter().filter(is_it) {
                     self.check_path_rules(path, Use::Read, None, Naming::InText, findings);
                 }
             }
-            self.found_by_text(&text, scene, findings);
+            self.judge_listed_files(&text, scene, findings);
         }
     }
 
     /// Applies rules about tracked files whose contents git may print although the command does not name
     /// them.
-    fn tracked(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
-        if !folders::shows_tracked(part) {
+    fn judge_tracked_files(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+        if !folders::shows_tracked_files(part) {
             return;
         }
         let mut starts = scene.working_directories();
-        starts.extend(scene.named(part, false).into_iter().filter_map(|it| match it.path {
+        starts.extend(scene.path_mentions(part, false).into_iter().filter_map(|it| match it.path {
             NamedPath::Known(path) if links::is_folder(&path.real) => Some(JudgedPath::clone(&path)),
             NamedPath::Known(_) | NamedPath::Partly(_) => None,
         }));
@@ -90,16 +90,17 @@ impl Judge<'_> {
             };
             let sought = reading.iter().map(|(rule, _)| format!("{rule}\n")).collect::<String>();
             let found = starts.iter().find_map(|start| {
-                let found = tracked(&start.real, &sought, |path| of(path).is_some());
+                let found = find_tracked_file(&start.real, &sought, |path| of(path).is_some());
                 found.map_err(|NotKnown| start).transpose()
             });
             findings.extend(found.map(|found| match found {
                 Ok(path) => {
-                    let text = format!("it may print what a rule {what}: {}", self.shown(&path));
+                    let text = format!("it may print what a rule {what}: {}", self.display_path(&path));
                     of_rule(Verdict::Ask, &text, of(&path).unwrap_or(first))
                 }
                 Err(start) => {
-                    let text = format!("it may print what a rule {what} in {}", self.shown(&start.plain));
+                    let text =
+                        format!("it may print what a rule {what} in {}", self.display_path(&start.plain));
                     of_rule(Verdict::Ask, &text, first)
                 }
             }));
@@ -107,7 +108,7 @@ impl Judge<'_> {
     }
 
     /// Applies the rules to the files that a program lists and reads.
-    fn found_by_text(&self, text: &str, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+    fn judge_listed_files(&self, text: &str, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
         let names: BTreeSet<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
         let has_one = |of: &str| names.iter().any(|name| !name.is_empty() && has(of, name));
         if !has_one(FINDING) || !has_one(READING) {
@@ -163,7 +164,7 @@ impl Judge<'_> {
                 let shown = if path.as_os_str().is_empty() {
                     String::new()
                 } else {
-                    format!(": {}", self.shown(&path))
+                    format!(": {}", self.display_path(&path))
                 };
                 of_rule(Verdict::Ask, &format!("it may touch what a rule {what}{shown}"), first)
             }));
@@ -183,7 +184,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 /// The names that a program puts together of several texts, or of texts with unknown parts: `'.e' + 'nv'`,
 /// `f'{x}.pem'`, `'vne.'[::-1]`.
-fn joined(text: &str) -> Vec<PathText> {
+fn assembled_names(text: &str) -> Vec<PathText> {
     let lists = ["join", "concat", "format", "implode"].iter().any(|word| text.contains(word));
     let reverses = ["[::-1]", "everse", "strrev"].iter().any(|word| text.contains(word));
     let mut found: Vec<(PathText, usize)> = Vec::new();

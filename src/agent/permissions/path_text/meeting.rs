@@ -11,7 +11,7 @@ const MAX_MARKS: usize = 512;
 
 /// The result of a step through a text.
 #[derive(Clone, Copy)]
-enum Taken {
+enum Step {
     Char(char),
     InName,
     Anything,
@@ -70,29 +70,27 @@ fn skips(marks: &[Mark], (at, inside): Place) -> Option<(Place, bool)> {
 }
 
 /// The characters that can be consumed here, and the positions after them.
-fn takes(marks: &[Mark], (at, inside): Place) -> [Option<(Taken, Place)>; 2] {
+fn takes(marks: &[Mark], (at, inside): Place) -> [Option<(Step, Place)>; 2] {
     match marks.get(at) {
-        Some(Mark::Char(c)) => [Some((Taken::Char(*c), (at + 1, false))), None],
-        Some(Mark::One) => [Some((Taken::InName, (at + 1, false))), None],
-        Some(Mark::Name) => [Some((Taken::InName, (at, false))), None],
-        Some(Mark::Any) => [Some((Taken::Anything, (at, false))), None],
+        Some(Mark::Char(c)) => [Some((Step::Char(*c), (at + 1, false))), None],
+        Some(Mark::One) => [Some((Step::InName, (at + 1, false))), None],
+        Some(Mark::Name) => [Some((Step::InName, (at, false))), None],
+        Some(Mark::Any) => [Some((Step::Anything, (at, false))), None],
         Some(Mark::Folders) => {
-            let end = inside.then_some((Taken::Char('/'), (at, false)));
-            [Some((Taken::InName, (at, true))), end]
+            let end = inside.then_some((Step::Char('/'), (at, false)));
+            [Some((Step::InName, (at, true))), end]
         }
         Some(Mark::Visible) | None => [None, None],
     }
 }
 
 /// Whether both can consume the same character.
-fn both(one: Taken, two: Taken, hidden: bool) -> bool {
+fn both(one: Step, two: Step, hidden: bool) -> bool {
     match (one, two) {
-        (Taken::Char(one), Taken::Char(two)) => one == two && !(hidden && one == '.'),
-        (Taken::Char(c), Taken::InName) | (Taken::InName, Taken::Char(c)) => {
-            c != '/' && !(hidden && c == '.')
-        }
-        (Taken::Char(c), Taken::Anything) | (Taken::Anything, Taken::Char(c)) => !(hidden && c == '.'),
-        (Taken::InName | Taken::Anything, Taken::InName | Taken::Anything) => true,
+        (Step::Char(one), Step::Char(two)) => one == two && !(hidden && one == '.'),
+        (Step::Char(c), Step::InName) | (Step::InName, Step::Char(c)) => c != '/' && !(hidden && c == '.'),
+        (Step::Char(c), Step::Anything) | (Step::Anything, Step::Char(c)) => !(hidden && c == '.'),
+        (Step::InName | Step::Anything, Step::InName | Step::Anything) => true,
     }
 }
 

@@ -9,13 +9,13 @@ mod table;
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-use super::path_pattern::{JudgedPath, Places, normalised};
+use super::path_pattern::{JudgedPath, Places, normalise};
 use super::path_text::{self, Area, Mark, PathText};
 use table::{Anchor, PlaceTable};
 
 /// A kind of protected paths, which settings can switch off by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protected {
+pub enum ProtectedKind {
     /// The content of `.git/`, and the user's settings of git.
     Git,
     /// Files that shells and the desktop run when they start.
@@ -30,15 +30,15 @@ pub enum Protected {
     Agents,
 }
 
-impl Protected {
+impl ProtectedKind {
     /// Every kind, with its name in settings and a description.
-    pub const TABLE: [(Protected, &'static str, &'static str); 6] = [
-        (Protected::Git, "git", "the inside of .git, or settings of git"),
-        (Protected::Startup, "startup", "a file that is read or run at startup"),
-        (Protected::Ssh, "ssh", "the keys and settings of ssh"),
-        (Protected::Tau, "tau", "tau's own settings or sessions"),
-        (Protected::Keys, "keys", "a file with keys or passwords"),
-        (Protected::Agents, "agents", "the settings, skills and hooks of coding agents"),
+    pub const TABLE: [(ProtectedKind, &'static str, &'static str); 6] = [
+        (ProtectedKind::Git, "git", "the inside of .git, or settings of git"),
+        (ProtectedKind::Startup, "startup", "a file that is read or run at startup"),
+        (ProtectedKind::Ssh, "ssh", "the keys and settings of ssh"),
+        (ProtectedKind::Tau, "tau", "tau's own settings or sessions"),
+        (ProtectedKind::Keys, "keys", "a file with keys or passwords"),
+        (ProtectedKind::Agents, "agents", "the settings, skills and hooks of coding agents"),
     ];
 
     /// The kind with that name.
@@ -58,7 +58,7 @@ impl Protected {
 
     /// Whether reading needs approval too, because it contains secrets.
     fn hides(self) -> bool {
-        matches!(self, Protected::Ssh | Protected::Tau | Protected::Keys)
+        matches!(self, ProtectedKind::Ssh | ProtectedKind::Tau | ProtectedKind::Keys)
     }
 }
 
@@ -91,10 +91,10 @@ const READ_BY_PROGRAMS: [&str; 3] = [".npmrc", ".yarnrc.yml", ".m2/settings.xml"
 
 /// Files and directories with keys in the home directory, except for the kinds that the user has switched
 /// off.
-pub(super) fn secret_places(home: &Path, unprotected: &[Protected]) -> Vec<PathBuf> {
-    let is_on = |kind: Protected| !unprotected.contains(&kind);
-    let ssh = is_on(Protected::Ssh).then_some(".ssh");
-    let keys = KEY_PLACES.iter().chain(&KEY_NAMES).filter(|_| is_on(Protected::Keys)).copied();
+pub(super) fn secret_places(home: &Path, unprotected: &[ProtectedKind]) -> Vec<PathBuf> {
+    let is_on = |kind: ProtectedKind| !unprotected.contains(&kind);
+    let ssh = is_on(ProtectedKind::Ssh).then_some(".ssh");
+    let keys = KEY_PLACES.iter().chain(&KEY_NAMES).filter(|_| is_on(ProtectedKind::Keys)).copied();
     // gh reads other files there before it does anything.
     let place = |name: &str| home.join(if name == ".config/gh" { ".config/gh/hosts.yml" } else { name });
     ssh.into_iter().chain(keys).map(place).collect()
@@ -106,12 +106,12 @@ const SYSTEM_KEYS: [&str; 4] = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "
 const EVIDENCE: usize = 2;
 
 /// The kind of protected path, if it is one. `own` are the folders of tau.
-pub(super) fn protected(
+pub(super) fn protected_kind(
     path: &JudgedPath,
     places: &Places,
     own: &[PathBuf],
     is_used: Use,
-) -> Option<Protected> {
+) -> Option<ProtectedKind> {
     let homes = homes(places);
     path.forms().find_map(|path| kind(path, &homes, own, is_used))
 }
@@ -120,21 +120,21 @@ fn homes(places: &Places) -> Vec<&Path> {
     places.home.iter().flat_map(JudgedPath::forms).collect()
 }
 
-fn kind(path: &Path, homes: &[&Path], own: &[PathBuf], is_used: Use) -> Option<Protected> {
-    let counts = |kind: &Protected| is_used == Use::Write || kind.hides();
+fn kind(path: &Path, homes: &[&Path], own: &[PathBuf], is_used: Use) -> Option<ProtectedKind> {
+    let counts = |kind: &ProtectedKind| is_used == Use::Write || kind.hides();
     if own.iter().any(|folder| path.starts_with(folder)) {
-        return Some(Protected::Tau);
+        return Some(ProtectedKind::Tau);
     }
     let (whole, table) = (names(path).map(lower).collect::<Vec<_>>(), PlaceTable::get());
     let below_home = homes.iter().find_map(|home| path.strip_prefix(home).ok());
     let below_home = below_home.and_then(|below| whole.get(whole.len() - names(below).count()..));
     let below_home = below_home.or_else(|| below_other_home(&whole));
-    let read_tau = |kind: &Protected| *kind != Protected::Tau || is_used == Use::Write;
+    let read_tau = |kind: &ProtectedKind| *kind != ProtectedKind::Tau || is_used == Use::Write;
     let found = [
         table.kind(Anchor::Anywhere, &whole).filter(read_tau),
-        is_key(&whole, below_home.is_some()).then_some(Protected::Keys),
+        is_key(&whole, below_home.is_some()).then_some(ProtectedKind::Keys),
         below_home.and_then(|names| table.kind(Anchor::Home, names)),
-        is_system_key(path, &whole).then_some(Protected::Keys),
+        is_system_key(path, &whole).then_some(ProtectedKind::Keys),
         table.kind(Anchor::Root, &whole),
     ];
     let key_place = || {
@@ -143,7 +143,7 @@ fn kind(path: &Path, homes: &[&Path], own: &[PathBuf], is_used: Use) -> Option<P
             let mut names = names.iter();
             place.split('/').all(|part| names.next().is_some_and(|name| name.eq_ignore_ascii_case(part)))
         };
-        KEY_PLACES.iter().chain(&READ_BY_PROGRAMS).any(within).then_some(Protected::Keys)
+        KEY_PLACES.iter().chain(&READ_BY_PROGRAMS).any(within).then_some(ProtectedKind::Keys)
     };
     found.into_iter().flatten().find(counts).or_else(key_place)
 }
@@ -187,9 +187,9 @@ pub(super) fn may_be_protected(
     places: &Places,
     own: &[PathBuf],
     is_used: Use,
-) -> Option<Protected> {
+) -> Option<ProtectedKind> {
     let table = PlaceTable::get();
-    let counts = |kind: Protected| is_used == Use::Write || kind.hides();
+    let counts = |kind: ProtectedKind| is_used == Use::Write || kind.hides();
     let meets = |place: &PathText| path.meets(place) || path.meets(&place.below());
     let is_anchored = |start: &PathText| {
         // A part that may be anything does not stand for the place itself.
@@ -201,7 +201,7 @@ pub(super) fn may_be_protected(
         is_anchored(&parent) && meets(&PathText::from(folder))
     };
     if own.iter().any(|folder| in_folder(folder)) {
-        return Some(Protected::Tau);
+        return Some(ProtectedKind::Tau);
     }
     let lower = path.to_lowercase();
     let below = |home: &&Path| {
@@ -209,7 +209,7 @@ pub(super) fn may_be_protected(
         is_anchored(&home).then(|| lower.clone_below(&home)).flatten()
     };
     if let Some(rest) = homes(places).iter().find_map(below) {
-        let found = table.met(&rest, &[Anchor::Anywhere, Anchor::Home], counts);
+        let found = table.find_kind(&rest, &[Anchor::Anywhere, Anchor::Home], counts);
         if let Some(kind) = found.or_else(|| key_place(&rest, &table.key_places)) {
             return Some(kind);
         }
@@ -217,13 +217,13 @@ pub(super) fn may_be_protected(
     let may_be_of_system =
         !path.is_open() || ["/etc/", "/var/", "/usr/"].iter().any(|start| path.starts_with(start));
     let of_system =
-        || table.met(&lower, &[Anchor::Root], counts).or_else(|| key_place(&lower, &table.system_keys));
-    may_be_of_system.then(of_system).flatten().or_else(|| named(&lower, is_used))
+        || table.find_kind(&lower, &[Anchor::Root], counts).or_else(|| key_place(&lower, &table.system_keys));
+    may_be_of_system.then(of_system).flatten().or_else(|| literal_kind(&lower, is_used))
 }
 
 /// Whether a text can be one of these places with keys, or below one.
-fn key_place(text: &PathText, places: &[Area]) -> Option<Protected> {
-    places.iter().any(|place| place.meets(text)).then_some(Protected::Keys)
+fn key_place(text: &PathText, places: &[Area]) -> Option<ProtectedKind> {
+    places.iter().any(|place| place.meets(text)).then_some(ProtectedKind::Keys)
 }
 
 /// The kind of a protected place below a folder; for reading, one that currently exists.
@@ -232,42 +232,45 @@ pub(super) fn encloses(
     places: &Places,
     own: &[PathBuf],
     is_used: Use,
-) -> Option<Protected> {
+) -> Option<ProtectedKind> {
     let is_below = |path: &Path| {
         folder.forms().any(|folder| path != folder && path.starts_with(folder))
             && (is_used == Use::Write || path.symlink_metadata().is_ok())
     };
     if own.iter().any(|own| is_below(own)) {
-        return Some(Protected::Tau);
+        return Some(ProtectedKind::Tau);
     }
     let homes = homes(places);
-    let found =
-        |place: &str, kind: Protected| homes.iter().any(|home| is_below(&home.join(place))).then_some(kind);
-    let secret = || KEY_PLACES.iter().find_map(|place| found(place, Protected::Keys));
+    let found = |place: &str, kind: ProtectedKind| {
+        homes.iter().any(|home| is_below(&home.join(place))).then_some(kind)
+    };
+    let secret = || KEY_PLACES.iter().find_map(|place| found(place, ProtectedKind::Keys));
     let started = || {
         let places = places::places().filter(|_| is_used == Use::Write);
         let at_home = places.filter_map(|(kind, path, _)| Some((kind, path.strip_prefix("~/")?)));
         at_home.into_iter().find_map(|(kind, path)| found(path, kind))
     };
-    found(".ssh", Protected::Ssh).or_else(secret).or_else(started)
+    found(".ssh", ProtectedKind::Ssh).or_else(secret).or_else(started)
 }
 
 /// The kind of a protected place that is directly in a folder with this path, wherever that is. Of a name with holes
 /// enough must be known.
-pub(super) fn holds_protected(folder: &PathText) -> Option<Protected> {
+pub(super) fn holds_protected(folder: &PathText) -> Option<ProtectedKind> {
     let lower = folder.to_lowercase();
-    let is_known = lower.names().last().is_some_and(|name| Spelled::new(name).behind >= EVIDENCE);
+    let is_known = lower.names().last().is_some_and(|name| LiteralPart::new(name).behind >= EVIDENCE);
     PlaceTable::get().below(&lower.names().collect::<Vec<_>>()).filter(|_| is_known)
 }
 
 /// The kind of which a form occurs literally in a path.
-fn named(lower: &PathText, is_used: Use) -> Option<Protected> {
-    let parts: Vec<Spelled<'_>> = lower.names().map(Spelled::new).collect();
+fn literal_kind(lower: &PathText, is_used: Use) -> Option<ProtectedKind> {
+    let parts: Vec<LiteralPart<'_>> = lower.names().map(LiteralPart::new).collect();
     let last = parts.last()?;
     if parts.iter().all(|part| part.count < EVIDENCE) {
         return None;
     }
-    let counts = |kind: Protected| is_used == Use::Write || matches!(kind, Protected::Ssh | Protected::Keys);
+    let counts = |kind: ProtectedKind| {
+        is_used == Use::Write || matches!(kind, ProtectedKind::Ssh | ProtectedKind::Keys)
+    };
     let place = PlaceTable::get().form(&parts, counts);
     place.or_else(|| {
         let end = path_text::text_behind_holes(last.written);
@@ -278,12 +281,12 @@ fn named(lower: &PathText, is_used: Use) -> Option<Protected> {
         let is_key = table.key_names.iter().any(|name| last.is_form(name))
             || KEY_ENDS.iter().any(|key| is_end(key))
             || table.key_folders.iter().any(|name| parts.iter().any(|part| part.is_form(name)));
-        is_key.then_some(Protected::Keys)
+        is_key.then_some(ProtectedKind::Keys)
     })
 }
 
 /// A part of a path, and its literal text.
-struct Spelled<'a> {
+struct LiteralPart<'a> {
     part: &'a [Mark],
     /// The literal text after all unknown parts.
     written: &'a [Mark],
@@ -295,13 +298,13 @@ struct Spelled<'a> {
     starts: bool,
 }
 
-impl<'a> Spelled<'a> {
+impl<'a> LiteralPart<'a> {
     fn new(part: &'a [Mark]) -> Self {
         let is_literal = |mark: &&Mark| matches!(mark, Mark::Char(_));
-        let written = path_text::written(part);
+        let written = path_text::literal_tail(part);
         let behind = written.iter().filter(is_literal).count();
         let start = part.iter().take_while(is_literal).count();
-        Spelled { behind, count: behind.max(start), starts: start >= EVIDENCE, written, part }
+        LiteralPart { behind, count: behind.max(start), starts: start >= EVIDENCE, written, part }
     }
 
     /// Whether it may be a form of a name with a dot before it.
@@ -320,7 +323,8 @@ impl<'a> Spelled<'a> {
         let known = name.marks().iter().take_while(|mark| matches!(mark, Mark::Char(_))).count();
         if (1..name.marks().len()).contains(&known) {
             let start = PathText::of(name.marks().get(..known).unwrap_or_default());
-            let begins = |end| self.part.get(..end).is_some_and(|part| Spelled::new(part).is_form(&start));
+            let begins =
+                |end| self.part.get(..end).is_some_and(|part| LiteralPart::new(part).is_form(&start));
             return name.meets_marks(self.part) && (1..=self.part.len()).any(begins);
         }
         let lacks_little = self.behind >= EVIDENCE && self.behind + EVIDENCE >= name.marks().len();
@@ -330,7 +334,7 @@ impl<'a> Spelled<'a> {
 
 /// Like [`protected`], for a complete text that could not be analysed: checks every part that looks like a
 /// path.
-pub(super) fn named_in(text: &str, places: &Places, own: &[PathBuf]) -> Option<Protected> {
+pub(super) fn kind_in_text(text: &str, places: &Places, own: &[PathBuf]) -> Option<ProtectedKind> {
     let is_path = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '+' | '@' | '%');
     let words = text.split(|c: char| !is_path(c)).filter(|word| word.contains(['/', '.', '_']));
     let mut seen = std::collections::HashSet::new();
@@ -339,22 +343,22 @@ pub(super) fn named_in(text: &str, places: &Places, own: &[PathBuf]) -> Option<P
             (Some(rest), Some(home)) => home.plain.join(rest),
             _ => places.workspace.plain.join(word),
         };
-        let plain = normalised(&expanded);
+        let plain = normalise(&expanded);
         let path = JudgedPath { real: plain.clone(), plain };
-        let form = || named(&PathText::literal(&word.to_lowercase()), Use::Write);
-        protected(&path, places, own, Use::Write).or_else(form)
+        let form = || literal_kind(&PathText::literal(&word.to_lowercase()), Use::Write);
+        protected_kind(&path, places, own, Use::Write).or_else(form)
     })
 }
 
 /// The kind of a protected name that occurs in a text in any composition: without its dot, in quotes, as the
 /// value of a variable or a line of a here-document.
-pub(super) fn form_in(text: &str, places: &Places, own: &[PathBuf]) -> Option<Protected> {
+pub(super) fn form_in(text: &str, places: &Places, own: &[PathBuf]) -> Option<ProtectedKind> {
     let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     let lower = plain.to_lowercase();
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
     let mut words = lower.split(|c: char| !is_name(c)).filter(|word| word.len() > 3).take(2_000);
     let table = PlaceTable::get();
-    named_in(&plain, places, own).or_else(|| words.find_map(|word| table.form_without_dot(word)))
+    kind_in_text(&plain, places, own).or_else(|| words.find_map(|word| table.form_without_dot(word)))
 }
 
 #[cfg(test)]
@@ -367,8 +371,8 @@ mod tests {
         let own = [PathBuf::from("/h/.config/tau")];
         let kinds = |path: &str| {
             let path = JudgedPath::new(Path::new(path));
-            let name = |kind: Option<Protected>| kind.map_or("", Protected::name);
-            [Use::Read, Use::Write].map(|is_used| name(protected(&path, &places, &own, is_used)))
+            let name = |kind: Option<ProtectedKind>| kind.map_or("", ProtectedKind::name);
+            [Use::Read, Use::Write].map(|is_used| name(protected_kind(&path, &places, &own, is_used)))
         };
         for (path, read, write) in [
             ("/w/.git/hooks/pre-commit", "", "git"),
@@ -408,8 +412,9 @@ mod tests {
                     c => Mark::Char(c),
                 });
             }
-            [Use::Read, Use::Write]
-                .map(|is_used| may_be_protected(&path, &places, &own, is_used).map_or("", Protected::name))
+            [Use::Read, Use::Write].map(|is_used| {
+                may_be_protected(&path, &places, &own, is_used).map_or("", ProtectedKind::name)
+            })
         };
         for (path, read, write) in [
             ("$/.ssh/id_rsa", "ssh", "ssh"),
@@ -444,7 +449,7 @@ mod tests {
     #[test]
     fn a_name_is_found_in_whatever_way_it_is_put_together() {
         let places = Places::new(Path::new("/h/w"), Some(Path::new("/h")));
-        let kind = |text: &str| form_in(text, &places, &[]).map_or("", Protected::name);
+        let kind = |text: &str| form_in(text, &places, &[]).map_or("", ProtectedKind::name);
         for (text, expected) in [
             ("f=bashrc; cp x ~/.$f", "startup"),
             ("f=$(echo zshrc)", "startup"),

@@ -5,12 +5,12 @@
 //! `~/` is the home directory, `**/` any folder, `*` any text within a name. Everything below a folder
 //! belongs to it.
 
-use super::Protected::{self, Git, Ssh, Startup, Tau};
+use super::ProtectedKind::{self, Git, Ssh, Startup, Tau};
 use super::system_places::{OF_AGENTS_AND_SYSTEMS, PlaceRow};
 use tau_tools::words;
 
 /// Every place: its kind, its path, its source.
-pub(super) fn places() -> impl Iterator<Item = (Protected, &'static str, &'static str)> {
+pub(super) fn places() -> impl Iterator<Item = (ProtectedKind, &'static str, &'static str)> {
     let rows = OF_USERS.iter().chain(OF_AGENTS_AND_SYSTEMS);
     rows.flat_map(|(kind, source, paths)| paths.iter().map(|path| (*kind, *path, *source)))
 }

@@ -1,10 +1,10 @@
 //! The table of places for coding agents, and for the whole system. See [`super::places`].
 
-use super::Protected::{self, Agents, Startup};
+use super::ProtectedKind::{self, Agents, Startup};
 use tau_tools::words;
 
 /// Places of one kind that one source documents.
-pub(super) type PlaceRow = (Protected, &'static str, &'static [&'static str]);
+pub(super) type PlaceRow = (ProtectedKind, &'static str, &'static [&'static str]);
 
 pub(super) const OF_AGENTS_AND_SYSTEMS: &[PlaceRow] = &[
     // Coding agents: hooks, MCP servers, skills with allowed tools.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::places::places;
-use super::{KEY_NAMES, KEY_PLACES, Protected, READ_BY_PROGRAMS, SYSTEM_KEYS, Spelled};
+use super::{KEY_NAMES, KEY_PLACES, LiteralPart, ProtectedKind, READ_BY_PROGRAMS, SYSTEM_KEYS};
 use crate::permissions::path_text::{self, Area, Mark, PathText};
 
 /// The minimum length of a name that is recognised without its dot.
@@ -20,7 +20,7 @@ pub(super) enum Anchor {
 }
 
 struct Place {
-    kind: Protected,
+    kind: ProtectedKind,
     anchor: Anchor,
     /// Its names, in lower case.
     names: Vec<PathText>,
@@ -38,7 +38,7 @@ pub(super) struct PlaceTable {
     /// Those whose first name is a pattern.
     patterns: Vec<usize>,
     /// Names that are recognised without their dot.
-    dotless: HashMap<String, Protected>,
+    dotless: HashMap<String, ProtectedKind>,
     /// Names of files with keys, wherever they are.
     pub(super) key_names: Vec<PathText>,
     /// Names of folders with keys.
@@ -77,7 +77,7 @@ impl PlaceTable {
     }
 
     /// The kind of the place that a path is in: `names` are its names from the anchor on, in lower case.
-    pub(super) fn kind(&self, anchor: Anchor, names: &[Cow<'_, str>]) -> Option<Protected> {
+    pub(super) fn kind(&self, anchor: Anchor, names: &[Cow<'_, str>]) -> Option<ProtectedKind> {
         let starts = if anchor == Anchor::Anywhere { names.len() } else { 1 };
         (0..starts).find_map(|start| {
             let rest = names.get(start..)?;
@@ -88,12 +88,12 @@ impl PlaceTable {
     }
 
     /// The kind of the first place with these anchors that a text can be, or be below.
-    pub(super) fn met(
+    pub(super) fn find_kind(
         &self,
         text: &PathText,
         anchors: &[Anchor],
-        counts: impl Fn(Protected) -> bool,
-    ) -> Option<Protected> {
+        counts: impl Fn(ProtectedKind) -> bool,
+    ) -> Option<ProtectedKind> {
         let of_anchor = |anchor: &Anchor| {
             let anchor = *anchor;
             self.places.iter().filter(move |place| place.anchor == anchor)
@@ -106,18 +106,19 @@ impl PlaceTable {
     /// distinctive name: one with a dot, or several in a row.
     pub(super) fn form(
         &self,
-        parts: &[Spelled<'_>],
-        counts: impl Fn(Protected) -> bool,
-    ) -> Option<Protected> {
+        parts: &[LiteralPart<'_>],
+        counts: impl Fn(ProtectedKind) -> bool,
+    ) -> Option<ProtectedKind> {
         let places = self.places.iter().filter(|place| place.anchor != Anchor::Root && counts(place.kind));
-        let may_be_hidden = parts.iter().any(Spelled::may_be_hidden);
+        let may_be_hidden = parts.iter().any(LiteralPart::may_be_hidden);
         let is_written = |place: &&Place| {
             (0..place.names.len()).any(|from| {
                 let names = place.names.get(from..).unwrap_or_default();
                 let is_hidden = names.first().is_some_and(|name| name.starts_with("."));
                 let says =
                     is_hidden && may_be_hidden || !is_hidden && place.anchor == Anchor::Anywhere && from == 0;
-                let fits = |at: &[Spelled<'_>]| at.iter().zip(names).all(|(part, name)| part.is_form(name));
+                let fits =
+                    |at: &[LiteralPart<'_>]| at.iter().zip(names).all(|(part, name)| part.is_form(name));
                 says && parts.windows(names.len()).any(fits)
             })
         };
@@ -125,7 +126,7 @@ impl PlaceTable {
     }
 
     /// The kind of the first place that is anywhere, and in a folder whose path ends with these names.
-    pub(super) fn below(&self, names: &[&[Mark]]) -> Option<Protected> {
+    pub(super) fn below(&self, names: &[&[Mark]]) -> Option<ProtectedKind> {
         let is_in = |place: &&Place| {
             let folders = place.names.get(..place.names.len().saturating_sub(1)).unwrap_or_default();
             let start = names.len().checked_sub(folders.len()).filter(|_| !folders.is_empty());
@@ -137,19 +138,19 @@ impl PlaceTable {
     }
 
     /// The kind of a place with this name, except for its dot.
-    pub(super) fn form_without_dot(&self, word: &str) -> Option<Protected> {
+    pub(super) fn form_without_dot(&self, word: &str) -> Option<ProtectedKind> {
         if ["authorized_keys", "id_rsa", "id_ed25519", "id_ecdsa"].contains(&word) {
-            return Some(Protected::Ssh);
+            return Some(ProtectedKind::Ssh);
         }
         if word.starts_with("--git-") || word == "--absolute-git-dir" {
-            return Some(Protected::Git);
+            return Some(ProtectedKind::Git);
         }
         self.dotless.get(word).copied()
     }
 }
 
 impl Place {
-    fn new(kind: Protected, path: &str) -> Self {
+    fn new(kind: ProtectedKind, path: &str) -> Self {
         let lower = path.to_lowercase();
         let (anchor, rest) = if let Some(rest) = lower.strip_prefix("~/") {
             (Anchor::Home, rest)
@@ -166,7 +167,7 @@ impl Place {
     }
 
     /// Its name without the dot, unless that is a common word.
-    fn dotless(&self) -> Option<(String, Protected)> {
+    fn dotless(&self) -> Option<(String, ProtectedKind)> {
         let [name] = self.names.as_slice() else { return None };
         let name = name.text()?;
         let bare = name.strip_prefix('.')?;

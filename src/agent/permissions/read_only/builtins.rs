@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::{is_harmless_variable, shown};
+use super::{display_name, is_harmless_variable};
 use crate::permissions::shell::{DECLARING, Part, Piece, Word};
 use tau_tools::words;
 
@@ -92,7 +92,7 @@ pub(super) fn objection(name: &str, arguments: &[Word], more_arguments: bool) ->
                 word.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
             };
             let other = arguments.iter().skip(1).find(|word| !is_plain(word))?;
-            Some(format!("{name} may change or evaluate something with {}", shown(&other.shown())))
+            Some(format!("{name} may change or evaluate something with {}", display_name(&other.display())))
         }
         _ => builtin.and_then(|builtin| builtin.objection(arguments)),
     }
@@ -106,7 +106,7 @@ impl Builtin {
         let asked = |word: &Word| {
             let text = word.literal();
             let text = text.as_deref().unwrap_or("something that is only known when it runs");
-            Some(format!("{} may change or evaluate something with {}", self.name, shown(text)))
+            Some(format!("{} may change or evaluate something with {}", self.name, display_name(text)))
         };
         let mut words = arguments.iter();
         let mut operands = None;
@@ -181,7 +181,7 @@ fn cd(arguments: &[Word]) -> Option<String> {
     let literals = arguments.iter().filter_map(Word::literal);
     let mut options = literals.filter(|text| text.len() > 1 && text.starts_with('-'));
     let other = options.find(|text| !["-P", "-L", "--"].contains(&text.as_ref()));
-    other.map(|option| format!("cd {} is not known", shown(&option)))
+    other.map(|option| format!("cd {} is not known", display_name(&option)))
 }
 
 fn set(arguments: &[Word]) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use super::{Surroundings, excluded, repository, shown, unknown_arguments};
+use super::{Surroundings, display_name, excluded_option, repository, unknown_arguments_objection};
 use crate::permissions::links;
 use crate::permissions::shell::Word;
 use crate::permissions::subcommands::has;
@@ -67,7 +67,7 @@ pub(super) fn objection(
                 at += 2;
             }
             "--version" | "--help" | "-h" if arguments.len() == 1 => return None,
-            option => return Some(format!("git {} may run or change something", shown(option))),
+            option => return Some(format!("git {} may run or change something", display_name(option))),
         }
     }
     let before = arguments.get(..at.min(arguments.len())).unwrap_or_default();
@@ -77,8 +77,8 @@ pub(super) fn objection(
         return Some("what git does is only known when it runs".to_owned());
     };
     let rest = arguments.get(at + 1..).unwrap_or_default();
-    let name = format!("git {}", shown(&subcommand));
-    if let Some(why) = unknown_arguments(&name, rest, more_arguments) {
+    let name = format!("git {}", display_name(&subcommand));
+    if let Some(why) = unknown_arguments_objection(&name, rest, more_arguments) {
         return Some(why);
     }
     // The settings of the repository decide how help is shown.
@@ -89,7 +89,7 @@ pub(super) fn objection(
     let shows_log = subcommand == "reflog" && is_shown_reflog(rest);
     if shows_log || READING.contains(&subcommand.as_ref()) {
         let short = if subcommand == "grep" { "O" } else { "" };
-        if let Some(option) = excluded_long(rest, short) {
+        if let Some(option) = excluded_long_option(rest, short) {
             return Some(format!("{name} may write or run something with {option}"));
         }
     } else if !shows_help && !listing(&subcommand, rest) {
@@ -116,8 +116,8 @@ fn is_shown_reflog(arguments: &[Word]) -> bool {
 }
 
 /// Like [`excluded`], for the long options in `EXCLUDED`.
-fn excluded_long(arguments: &[Word], short: &str) -> Option<String> {
-    excluded(arguments, short, &EXCLUDED)
+fn excluded_long_option(arguments: &[Word], short: &str) -> Option<String> {
+    excluded_option(arguments, short, &EXCLUDED)
 }
 
 /// Subcommands that read with some arguments and write with others.

@@ -19,7 +19,7 @@ use super::shell::{Part, Piece, Word};
 use tau_tools::words;
 
 pub(super) use builtins::{evaluates, only_sets};
-pub(super) use repository::{NotKnown, objection_when_hardened, tracked};
+pub(super) use repository::{NotKnown, find_tracked_file, objection_when_hardened};
 pub(super) use scripts::sed_edits_only;
 
 /// The environment that a command runs in.
@@ -112,7 +112,7 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
         && !builtins::is_known(plain)
         && !["git", "sed", "awk", "gawk", "mawk", "find", "date"].contains(&plain)
     {
-        return Some(format!("{} gets arguments that are only known when it runs", shown(&name)));
+        return Some(format!("{} gets arguments that are only known when it runs", display_name(&name)));
     }
     // Under `find -exec` and similar commands a builtin is a program.
     if (!builtins::is_known(plain) || !part.outer.is_empty())
@@ -120,7 +120,7 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
         && plain == name
         && programs::is_of_workspace(plain, surroundings)
     {
-        return Some(format!("{} is a program of the workspace", shown(&name)));
+        return Some(format!("{} is a program of the workspace", display_name(&name)));
     }
     let literals = || arguments.iter().map(Word::literal).collect::<Option<Vec<Cow<'_, str>>>>();
     if !part.more_arguments
@@ -137,14 +137,14 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
     }
     match plain {
         "git" => git::objection(arguments, part.more_arguments, surroundings),
-        "sed" => scripts::sed(&without_found(part), part.more_arguments && !is_of_find(part)),
+        "sed" => scripts::sed(&part_arguments(part), part.more_arguments && !is_of_find(part)),
         "awk" | "gawk" | "mawk" => {
-            scripts::awk(&without_found(part), part.more_arguments && !is_of_find(part))
+            scripts::awk(&part_arguments(part), part.more_arguments && !is_of_find(part))
         }
         "find" => find(arguments, part.more_arguments),
         "tar" | "unzip" => archive(plain, arguments),
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" => {
-            compressed(plain, arguments)
+            compression_objection(plain, arguments)
         }
         "date" => date(arguments, part.more_arguments),
         "hostname" | "env" | "xargs" => bare(plain, arguments),
@@ -165,7 +165,7 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
             if let Some(judged) = only.and_then(|only| programs::version(plain, &only, surroundings)) {
                 return judged.err().map(String::from);
             }
-            Some(format!("{} may change something", shown(&name)))
+            Some(format!("{} may change something", display_name(&name)))
         }
     }
 }
@@ -178,7 +178,7 @@ fn is_of_find(part: &Part) -> bool {
 }
 
 /// The arguments of a part; `{}` is a word of its own that is no option, if find replaces it.
-fn without_found(part: &Part) -> Vec<Word> {
+fn part_arguments(part: &Part) -> Vec<Word> {
     let is_found =
         |word: &Word| matches!(word.pieces.as_slice(), [Piece::Text(text), Piece::Unknown] if text == "{}");
     let mut words: Vec<Word> = part.words.iter().skip(1).cloned().collect();
@@ -211,7 +211,7 @@ pub(super) fn runs_nothing_else(part: &Part) -> bool {
 }
 
 /// A name for a sentence.
-fn shown(name: &str) -> String {
+fn display_name(name: &str) -> String {
     name.chars().take(60).filter(|c| !c.is_control()).collect()
 }
 
@@ -220,7 +220,7 @@ impl Reader {
         if more_arguments {
             return Some(format!("{} gets arguments that are only known when it runs", self.name));
         }
-        if let Some(option) = excluded(arguments, self.short, self.long) {
+        if let Some(option) = excluded_option(arguments, self.short, self.long) {
             return Some(format!("{} may write or run something with {option}", self.name));
         }
         // Not every program supports options after operands, or `--`.
@@ -237,7 +237,7 @@ impl Reader {
 
 /// The first argument that is, or may be, an excluded option. Arguments after `--` are not options, unless it
 /// is itself the value of an option.
-fn excluded(arguments: &[Word], short: &str, long: &[&str]) -> Option<String> {
+fn excluded_option(arguments: &[Word], short: &str, long: &[&str]) -> Option<String> {
     let mut may_be_value = false;
     for word in arguments {
         let is_value =
@@ -257,18 +257,18 @@ fn excluded(arguments: &[Word], short: &str, long: &[&str]) -> Option<String> {
         if let Some(name) = text.strip_prefix("--") {
             let name = name.split('=').next().unwrap_or_default();
             if long.iter().any(|long| long.starts_with(name)) {
-                return Some(shown(&text));
+                return Some(display_name(&text));
             }
         } else if let Some(letters) =
             text.strip_prefix('-').filter(|letters| letters.contains(|c| short.contains(c)))
         {
-            return Some(format!("-{}", shown(letters)));
+            return Some(format!("-{}", display_name(letters)));
         }
     }
     None
 }
 
-fn unknown_arguments(name: &str, arguments: &[Word], more_arguments: bool) -> Option<String> {
+fn unknown_arguments_objection(name: &str, arguments: &[Word], more_arguments: bool) -> Option<String> {
     let unknown = more_arguments || arguments.iter().any(Word::may_be_option_unknown);
     unknown.then(|| format!("{name} gets arguments that are only known when it runs"))
 }
@@ -294,7 +294,7 @@ const FIND_VALUED: &[&str] = tau_tools::words!(
 );
 
 fn find(arguments: &[Word], more_arguments: bool) -> Option<String> {
-    if let Some(why) = unknown_arguments("find", arguments, more_arguments) {
+    if let Some(why) = unknown_arguments_objection("find", arguments, more_arguments) {
         return Some(why);
     }
     let mut words = arguments.iter().map(|word| word.literal().unwrap_or_default());
@@ -307,10 +307,10 @@ fn find(arguments: &[Word], more_arguments: bool) -> Option<String> {
         } else if FIND_VALUED.contains(&text.as_ref()) || text.starts_with("-newer") && text.len() == 8 {
             // A word that looks like an action needs approval even if it is a search term.
             if let Some(value) = words.next().filter(|value| writes(value)) {
-                return Some(format!("find {} may change something", shown(&value)));
+                return Some(format!("find {} may change something", display_name(&value)));
             }
         } else if text.len() > 1 && text.starts_with('-') && !FIND_FLAGS.contains(&text.as_ref()) {
-            return Some(format!("find {} may change something", shown(&text)));
+            return Some(format!("find {} may change something", display_name(&text)));
         }
     }
     None
@@ -335,7 +335,7 @@ fn archive(name: &str, arguments: &[Word]) -> Option<String> {
 }
 
 /// Programs that compress, in the spellings with which they only print or list.
-fn compressed(name: &str, arguments: &[Word]) -> Option<String> {
+fn compression_objection(name: &str, arguments: &[Word]) -> Option<String> {
     let literals = arguments.iter().map(Word::literal);
     let options: Option<Vec<Cow<'_, str>>> =
         literals.filter(|text| text.as_ref().is_none_or(|text| text.starts_with('-'))).collect();
@@ -347,10 +347,10 @@ fn compressed(name: &str, arguments: &[Word]) -> Option<String> {
 }
 
 fn date(arguments: &[Word], more_arguments: bool) -> Option<String> {
-    if let Some(why) = unknown_arguments("date", arguments, more_arguments) {
+    if let Some(why) = unknown_arguments_objection("date", arguments, more_arguments) {
         return Some(why);
     }
-    if let Some(option) = excluded(arguments, "s", &["set"]) {
+    if let Some(option) = excluded_option(arguments, "s", &["set"]) {
         return Some(format!("date {option} may set the clock"));
     }
     let mut takes_value = false;

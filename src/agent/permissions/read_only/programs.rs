@@ -5,26 +5,26 @@ use std::path::{Path, PathBuf};
 
 use super::Surroundings;
 use crate::permissions::links;
-use crate::permissions::path_pattern::normalised;
+use crate::permissions::path_pattern::normalise;
 use tau_tools::user_error::UserError;
 
 /// A program that only prints its version, with the options for that.
-struct Versioned {
+struct VersionedProgram {
     name: &'static str,
     options: &'static [&'static str],
     /// Files with which a project chooses the version to run; they are searched from its folder upwards.
     chosen_by: &'static [&'static str],
 }
 
-const fn row(name: &'static str, options: &'static [&'static str]) -> Versioned {
-    Versioned { name, options, chosen_by: &[] }
+const fn row(name: &'static str, options: &'static [&'static str]) -> VersionedProgram {
+    VersionedProgram { name, options, chosen_by: &[] }
 }
 
 const LONG: &[&str] = &["--version"];
 const UPPER: &[&str] = &["--version", "-V"];
 const LOWER: &[&str] = &["--version", "-v"];
 
-const VERSIONED: [Versioned; 30] = [
+const VERSIONED: [VersionedProgram; 30] = [
     row("cargo", UPPER),
     row("rustc", UPPER),
     row("rustup", UPPER),
@@ -33,15 +33,19 @@ const VERSIONED: [Versioned; 30] = [
     row("node", LOWER),
     row("npm", LOWER),
     row("npx", LOWER),
-    Versioned { name: "pnpm", options: LOWER, chosen_by: &["package.json", "pnpm-workspace.yaml", ".npmrc"] },
-    Versioned { name: "yarn", options: LOWER, chosen_by: &["package.json", ".yarnrc", ".yarnrc.yml"] },
+    VersionedProgram {
+        name: "pnpm",
+        options: LOWER,
+        chosen_by: &["package.json", "pnpm-workspace.yaml", ".npmrc"],
+    },
+    VersionedProgram { name: "yarn", options: LOWER, chosen_by: &["package.json", ".yarnrc", ".yarnrc.yml"] },
     row("deno", UPPER),
     row("bun", LOWER),
     row("python", UPPER),
     row("python3", UPPER),
     row("pip", UPPER),
     row("pip3", UPPER),
-    Versioned { name: "go", options: &["version"], chosen_by: &["go.mod", "go.work"] },
+    VersionedProgram { name: "go", options: &["version"], chosen_by: &["go.mod", "go.work"] },
     row("java", &["--version", "-version"]),
     row("javac", &["--version", "-version"]),
     row("gcc", LOWER),
@@ -122,7 +126,7 @@ pub(super) fn is_the_user_s(
 ) -> Result<(), UserError> {
     // A missing program does not run.
     let Some(program) = links::program(name) else { return Ok(()) };
-    let real = links::followed(&program);
+    let real = links::follow_links(&program);
     let file = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_rustup = file == "rustup";
     let folder_of_choosers = |part: std::path::Component<'_>| {
@@ -146,7 +150,7 @@ pub(super) fn is_the_user_s(
     let is_own = |folder: &Path| Some(folder) == surroundings.home && folder != surroundings.workspace.plain;
     let links = directories.iter().filter_map(|directory| directory.canonicalize().ok());
     let starts: Vec<PathBuf> =
-        directories.iter().map(|directory| normalised(directory)).chain(links).collect();
+        directories.iter().map(|directory| normalise(directory)).chain(links).collect();
     let folders = starts.iter().flat_map(|directory| directory.ancestors()).filter(|folder| !is_own(folder));
     let mut choices = folders.flat_map(|folder| names.iter().map(move |name| folder.join(name)));
     let chooses = |path: &PathBuf| {
@@ -202,5 +206,5 @@ pub(super) fn is_of_workspace(name: &str, surroundings: &Surroundings<'_>) -> bo
         return true;
     }
     links::program(name)
-        .is_some_and(|program| !holds_home && (within(&program) || within(&links::followed(&program))))
+        .is_some_and(|program| !holds_home && (within(&program) || within(&links::follow_links(&program))))
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::git_config::{Setting, settings};
-use crate::permissions::path_pattern::normalised;
+use crate::permissions::path_pattern::normalise;
 use parking_lot::Mutex;
 use tau_tools::git_index::{self, IndexEntry};
 use tau_tools::regular_files::read_capped;
@@ -62,7 +62,7 @@ pub(in crate::permissions) fn objection_when_hardened(
 
 fn objection_to(directory: &Path, home: Option<&Path>, run: GitRun) -> Option<String> {
     // `cd` follows names, everything else follows links.
-    let (named, real) = (normalised(directory), directory.canonicalize());
+    let (named, real) = (normalise(directory), directory.canonicalize());
     let starts = [real.ok(), named.canonicalize().ok()];
     let mut left = MAX_SUBMODULES;
     let mut seen: Option<PathBuf> = None;
@@ -70,7 +70,7 @@ fn objection_to(directory: &Path, home: Option<&Path>, run: GitRun) -> Option<St
         if seen.as_ref() == Some(&start) {
             continue;
         }
-        if let Some(why) = found_from(&start, &mut left, run) {
+        if let Some(why) = objection_at_or_above(&start, &mut left, run) {
             return Some(why);
         }
         seen = Some(start);
@@ -90,7 +90,7 @@ fn objection_to(directory: &Path, home: Option<&Path>, run: GitRun) -> Option<St
 }
 
 /// The objection to the repository that git finds from here upwards.
-fn found_from(start: &Path, left: &mut usize, run: GitRun) -> Option<String> {
+fn objection_at_or_above(start: &Path, left: &mut usize, run: GitRun) -> Option<String> {
     for folder in start.ancestors() {
         let git = folder.join(".git");
         if let Some(found) = git_folder(&git) {
@@ -194,14 +194,14 @@ pub(super) fn read_small(path: &Path) -> Option<String> {
 type IndexVersion = (u64, u64, Option<SystemTime>, (i64, i64));
 
 /// A version of an index, and the results of searches in it.
-struct Remembered {
+struct CachedSearch {
     path: PathBuf,
     version: IndexVersion,
     sought: String,
     found: Vec<PathBuf>,
 }
 
-static REMEMBERED: Mutex<Vec<Remembered>> = Mutex::new(Vec::new());
+static REMEMBERED: Mutex<Vec<CachedSearch>> = Mutex::new(Vec::new());
 
 /// The paths in an index that satisfy `is_sought`, relative to the work tree; empty if there is no index,
 /// `None` if unknown. The result is cached under the name `sought` until the index changes.
@@ -214,7 +214,7 @@ fn in_index(
     let modified = facts.modified().ok();
     let version = (facts.len(), facts.ino(), modified, (facts.ctime(), facts.ctime_nsec()));
     let mut remembered = REMEMBERED.lock();
-    let is_known = |known: &Remembered| known.path == index && known.sought == sought;
+    let is_known = |known: &CachedSearch| known.path == index && known.sought == sought;
     if let Some(known) = remembered.iter().find(|known| is_known(known) && known.version == version) {
         return Some(known.found.clone());
     }
@@ -243,13 +243,13 @@ fn in_index(
         remembered.remove(0);
     }
     let sought = sought.to_owned();
-    remembered.push(Remembered { path: index.to_owned(), version, sought, found: found.clone() });
+    remembered.push(CachedSearch { path: index.to_owned(), version, sought, found: found.clone() });
     Some(found)
 }
 
 /// The first tracked file that satisfies `is_sought`, in the repository that git finds from a folder;
 /// `sought` is a name for the search. Fails when the tracked files are unknown.
-pub(in crate::permissions) fn tracked(
+pub(in crate::permissions) fn find_tracked_file(
     start: &Path,
     sought: &str,
     is_sought: impl Fn(&Path) -> bool,

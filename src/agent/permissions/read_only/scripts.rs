@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{excluded, unknown_arguments};
+use super::{excluded_option, unknown_arguments_objection};
 use crate::permissions::shell::Word;
 
 /// Whether sed does no more than change its files, with a script that names no others.
@@ -19,7 +19,7 @@ pub(in crate::permissions) fn sed_edits_only(words: &[Word], more_arguments: boo
 /// The reason sed may do more than print: `-i`, or a script with `w`, `e`, `r`, or anything that is not
 /// plain.
 pub(super) fn sed(arguments: &[Word], more_arguments: bool) -> Option<String> {
-    if let Some(why) = unknown_arguments("sed", arguments, more_arguments) {
+    if let Some(why) = unknown_arguments_objection("sed", arguments, more_arguments) {
         return Some(why);
     }
     let (mut scripts, mut operands) = (Vec::new(), Vec::new());
@@ -165,7 +165,7 @@ fn substitution(text: &str, is_pattern: bool) -> Option<&str> {
 /// The reason awk may do more than print: it runs programs with `system`, `|` and `getline`, writes with `>`,
 /// loads code with `@`, and opens connections by file names.
 pub(super) fn awk(arguments: &[Word], more_arguments: bool) -> Option<String> {
-    if let Some(why) = unknown_arguments("awk", arguments, more_arguments) {
+    if let Some(why) = unknown_arguments_objection("awk", arguments, more_arguments) {
         return Some(why);
     }
     let mut at = 0;
@@ -197,7 +197,8 @@ pub(super) fn awk(arguments: &[Word], more_arguments: bool) -> Option<String> {
     if operands.iter().filter_map(Word::literal).any(|operand| operand.contains("/inet")) {
         return Some("awk may open a network connection".to_owned());
     }
-    excluded(operands, "fiEelo", &["file", "include", "load"]).map(|option| format!("awk gets {option}"))
+    excluded_option(operands, "fiEelo", &["file", "include", "load"])
+        .map(|option| format!("awk gets {option}"))
 }
 
 /// The actions of an awk program without `>` in parentheses, which compares. With what may be a regular expression or

@@ -2,26 +2,26 @@
 
 /// The command with expansions that the reader does not know replaced by those that it knows: `${x:?}` becomes `${x}`,
 /// and the name of a variable that another one holds the variable itself. `None` if there are none.
-pub(in crate::permissions) fn loosened(command: &str) -> Option<String> {
+pub(in crate::permissions) fn loosen(command: &str) -> Option<String> {
     let (mut loose, mut rest, mut is_changed) = (String::with_capacity(command.len()), command, false);
     let mut given = String::new();
     while let Some(at) = rest.find('$') {
         let (before, behind) = rest.split_at_checked(at)?;
         loose.push_str(before);
         let (text, length) = expansion(behind, command);
-        let assigned = behind.get(2..length.saturating_sub(1)).and_then(substituted);
+        let assigned = behind.get(2..length.saturating_sub(1)).and_then(split_default_value);
         given.extend(assigned.map(|(name, value)| format!("{name}={value}; ")));
         is_changed |= behind.get(..length) != Some(text.as_str());
         loose.push_str(&text);
         rest = behind.get(length..)?;
     }
     loose.push_str(rest);
-    let plain = without_groups(&sourced(&format!("{given}{loose}")));
+    let plain = without_groups(&rewrite_shell_variables(&format!("{given}{loose}")));
     (is_changed || plain != loose).then_some(plain)
 }
 
 /// The variable in an expansion, and the text that may stand for it: `${x:-~}`, `${x:=~}`.
-fn substituted(inner: &str) -> Option<(&str, &str)> {
+fn split_default_value(inner: &str) -> Option<(&str, &str)> {
     let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
     let (name, rest) = inner.split_at_checked(end)?;
     let value = [":=", ":-", ":+", "=", "-", "+"].iter().find_map(|operator| rest.strip_prefix(operator))?;
@@ -29,7 +29,7 @@ fn substituted(inner: &str) -> Option<(&str, &str)> {
 }
 
 /// The command with files of variables that shells run as such: `BASH_ENV=<(x) bash` becomes `. <(x) bash`.
-fn sourced(command: &str) -> String {
+fn rewrite_shell_variables(command: &str) -> String {
     let mut plain = command.to_owned();
     for name in ["BASH_ENV", "ENV"] {
         plain = plain.replace(&format!("{name}=<("), "; . <(");

@@ -17,13 +17,13 @@ mod written;
 
 use std::ops::Range;
 
-pub(super) use loose::{closing, loosened};
+pub(super) use loose::{closing, loosen};
 pub(super) use simple::{Direction, Redirect};
 pub(super) use words::{Doubt, Piece, Word};
 
 use simple::Simple;
 use tau_tools::invisible::is_invisible;
-use wrappers::Unwrapped;
+use wrappers::CommandEffect;
 pub(super) use written::reads_by_itself;
 
 /// The maximum length of a command that is analysed, in bytes; a longer one needs approval.
@@ -109,7 +109,7 @@ pub(super) fn analyse(command: &str) -> Analysis {
         analysis.doubts.push(Doubt::new(0..command.len(), "too long to be analysed"));
         return analysis;
     }
-    analysis.doubts.extend(unseen(command));
+    analysis.doubts.extend(invisible_characters(command));
     let mut sources = vec![Source { text: command.into(), place: Ok(0), depth: 0 }];
     let mut read = 0_usize;
     while let Some(source) = sources.pop() {
@@ -166,7 +166,7 @@ fn sets(part: &Part, is_one: impl Fn(&str) -> bool) -> bool {
 }
 
 /// Invisible characters in a command.
-fn unseen(command: &str) -> Vec<Doubt> {
+fn invisible_characters(command: &str) -> Vec<Doubt> {
     let unseen = command.char_indices().filter(|(_, c)| is_invisible(*c));
     let doubt = |(at, c): (usize, char)| {
         let text = format!("a character that cannot be seen: U+{:04X}", u32::from(c));
@@ -199,7 +199,7 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
     }
     for _ in 0..MOST_WRAPPERS {
         match wrappers::unwrap(&part.words) {
-            Unwrapped::Plain => {
+            CommandEffect::Plain => {
                 if part.more_arguments && wrappers::runs_arguments(&part.words) {
                     let text = "what it runs cannot be known in advance";
                     analysis.doubts.push(Doubt::new(part.span.clone(), text));
@@ -210,7 +210,7 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
                     None => return scripts,
                 }
             }
-            Unwrapped::Runs(runs) => {
+            CommandEffect::Runs(runs) => {
                 let mut inner = runs.into_iter().map(|run| inner_part(&part, run));
                 let Some(first) = inner.next() else { continue };
                 open.extend(inner);
@@ -221,10 +221,10 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
                     analysis.parts.push(Part { words, ..outer });
                 }
             }
-            Unwrapped::Script { text, at } => {
+            CommandEffect::Script { text, at } => {
                 let place = part.words.get(at).map_or(part.span.clone(), |word| word.span.clone());
                 let depth = source.depth + 1;
-                let arguments: Vec<String> = part.words.iter().skip(at + 1).map(Word::shown).collect();
+                let arguments: Vec<String> = part.words.iter().skip(at + 1).map(Word::display).collect();
                 let set = if arguments.is_empty() {
                     String::new()
                 } else {
@@ -235,7 +235,7 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
                 // The shell itself does nothing more than the script.
                 part.shell = std::mem::take(&mut part.words);
             }
-            Unwrapped::Doubt { text, at } => {
+            CommandEffect::Doubt { text, at } => {
                 let span = part.words.get(at).map_or(part.span.clone(), |word| word.span.clone());
                 analysis.doubts.push(Doubt::new(span, text));
                 analysis.parts.push(part);
@@ -252,7 +252,7 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
 
 /// Whether the commands that it runs in turn are among the parts, so that its words have no hidden effect.
 pub(super) fn is_taken_apart(words: &[Word]) -> bool {
-    matches!(wrappers::unwrap(words), Unwrapped::Runs(_))
+    matches!(wrappers::unwrap(words), CommandEffect::Runs(_))
 }
 
 fn inner_part(outer: &Part, run: wrappers::Run) -> Part {

@@ -61,12 +61,12 @@ pub(in crate::permissions) struct Simple {
 }
 
 /// The texts that a command prints, as far as it is known to: its words, or its input.
-pub(super) fn printed(words: &[Word], input: &[String]) -> Vec<String> {
+pub(super) fn printed_texts(words: &[Word], input: &[String]) -> Vec<String> {
     let name = words.first().and_then(Word::literal).unwrap_or_default();
     let shown: Vec<String> = match name.as_ref() {
         "echo" | "printf" => {
             let plain = |text: String| text.replace("\\n", "\n").replace("\\t", "\t");
-            words.iter().skip(1).map(|word| plain(word.shown())).collect()
+            words.iter().skip(1).map(|word| plain(word.display())).collect()
         }
         _ => Vec::new(),
     };
@@ -77,7 +77,7 @@ pub(super) fn printed(words: &[Word], input: &[String]) -> Vec<String> {
 
 /// The result of parsing a text.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ParseResult {
     pub commands: Vec<Simple>,
     pub doubts: Vec<Doubt>,
     /// The commands in substitutions, to be parsed in turn.

@@ -14,16 +14,16 @@ use brush_parser::ast::{
 };
 use brush_parser::{ParserOptions, SourceSpan};
 
-use super::simple::{self, Direction, Found, Redirect, Simple};
+use super::simple::{self, Direction, ParseResult, Redirect, Simple};
 use super::words::{self, DEEPEST, Doubt, Piece, Token, Word};
 
 /// The maximum number of operators in a text that is parsed: the time for it grows with them.
 const MOST_OPERATORS: usize = 1_500;
 
 /// Parses a text that begins at `base` of the whole command.
-pub(super) fn read(text: &str, depth: usize) -> Found {
+pub(super) fn read(text: &str, depth: usize) -> ParseResult {
     let (tokens, doubts) = words::tokens(text, depth);
-    let mut found = Found { doubts, ..Found::default() };
+    let mut found = ParseResult { doubts, ..ParseResult::default() };
     if !found.doubts.is_empty() {
         return found;
     }
@@ -176,7 +176,7 @@ struct Walk {
     /// The words by their end.
     words: BTreeMap<usize, Word>,
     positions: Positions,
-    found: Found,
+    found: ParseResult,
     whole: Range<usize>,
 }
 
@@ -221,14 +221,14 @@ impl Walk {
             self.command(command);
             let read = self.found.commands.get_mut(start..).unwrap_or_default().iter_mut();
             read.for_each(|simple| simple.texts.extend(printed.iter().cloned()));
-            printed = self.printed(start);
+            printed = self.printed_texts(start);
         }
     }
 
     /// The texts that the commands from an index on print, as far as they are in their words or their input.
-    fn printed(&self, start: usize) -> Vec<String> {
+    fn printed_texts(&self, start: usize) -> Vec<String> {
         let commands = self.found.commands.get(start..).unwrap_or_default().iter();
-        commands.flat_map(|simple| simple::printed(&simple.words, &simple.texts)).collect()
+        commands.flat_map(|simple| simple::printed_texts(&simple.words, &simple.texts)).collect()
     }
 
     fn command(&mut self, command: &Command) {
@@ -384,7 +384,7 @@ impl Walk {
             CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
                 let start = self.found.commands.len();
                 self.list(&subshell.list);
-                simple.texts.extend(self.printed(start));
+                simple.texts.extend(self.printed_texts(start));
                 let span = self.span(&subshell.loc);
                 let pieces = vec![Piece::Text("/dev/fd/".to_owned()), Piece::Unknown];
                 simple.words.push(Word { span, pieces, ..Word::default() });
@@ -424,7 +424,7 @@ impl Walk {
                     IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
                         let start = self.found.commands.len();
                         self.list(&subshell.list);
-                        simple.texts.extend(self.printed(start));
+                        simple.texts.extend(self.printed_texts(start));
                         return;
                     }
                 }

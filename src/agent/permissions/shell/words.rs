@@ -54,7 +54,7 @@ impl Piece {
 
 /// A substitution: commands within a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Nested {
+pub(super) struct Substitution {
     /// The position of its commands in the whole command.
     pub inner: Range<usize>,
 }
@@ -71,7 +71,7 @@ pub(in crate::permissions) struct Word {
     pub splits: bool,
     /// Whether it is a brace expansion, of which its pieces are not the result.
     pub is_brace: bool,
-    pub(super) nested: Vec<Nested>,
+    pub(super) nested: Vec<Substitution>,
 }
 
 impl Word {
@@ -90,7 +90,7 @@ impl Word {
     }
 
     /// Its text, with the names of variables and of the home directory as a shell reads them.
-    pub(in crate::permissions) fn shown(&self) -> String {
+    pub(in crate::permissions) fn display(&self) -> String {
         let shown = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
             Piece::Glob(c) => c.to_string(),
@@ -346,8 +346,8 @@ impl Lexer<'_> {
                         None => self.give_up(from, "a backslash at the end"),
                     }
                 }
-                '\'' => self.single_quoted(&mut word),
-                '"' => self.double_quoted(&mut word),
+                '\'' => self.read_single_quotes(&mut word),
+                '"' => self.read_double_quotes(&mut word),
                 '$' | '`' => {
                     expansion::expand(self, &mut word, false);
                     word.splits |= !matches!(word.pieces.last(), Some(Piece::Text(_)));
@@ -411,7 +411,7 @@ impl Lexer<'_> {
         });
     }
 
-    fn single_quoted(&mut self, word: &mut Word) {
+    fn read_single_quotes(&mut self, word: &mut Word) {
         let start = self.at;
         self.at += 1;
         word.quoted = true;
@@ -422,7 +422,7 @@ impl Lexer<'_> {
         self.at += length + 1;
     }
 
-    fn double_quoted(&mut self, word: &mut Word) {
+    fn read_double_quotes(&mut self, word: &mut Word) {
         let start = self.at;
         self.at += 1;
         word.quoted = true;

@@ -4,7 +4,7 @@ use super::words::{Piece, Word};
 use crate::permissions::programs::base;
 
 /// The effect of a command.
-pub(super) enum Unwrapped {
+pub(super) enum CommandEffect {
     /// It runs no other command.
     Plain,
     /// It runs other commands among its words.
@@ -131,8 +131,9 @@ pub(super) fn is_judged(words: &[Word]) -> bool {
             text.starts_with("--a") || text.starts_with('-') && !text.starts_with("--") && text.contains('a')
         }),
         // Programs write to the files that some variables name.
-        "env" => options()
-            .any(|word| given(word).is_some() && word.literal().is_none_or(|text| text.contains(['/', '~']))),
+        "env" => options().any(|word| {
+            env_variable(word).is_some() && word.literal().is_none_or(|text| text.contains(['/', '~']))
+        }),
         name => WRAPPERS.iter().any(|wrapper| wrapper.judged && wrapper.name == name),
     }
 }
@@ -148,9 +149,9 @@ pub(super) fn runs_arguments(words: &[Word]) -> bool {
 }
 
 /// The commands that these words run.
-pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
-    let Some(first) = words.first() else { return Unwrapped::Plain };
-    let doubt = |text: &str| Unwrapped::Doubt { text: text.to_owned(), at: 0 };
+pub(super) fn unwrap(words: &[Word]) -> CommandEffect {
+    let Some(first) = words.first() else { return CommandEffect::Plain };
+    let doubt = |text: &str| CommandEffect::Doubt { text: text.to_owned(), at: 0 };
     let Some(name) = first.literal() else {
         return doubt("the name of the command is only known when it runs");
     };
@@ -169,14 +170,14 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
                 .and_then(Word::literal)
                 .is_some_and(|option| option.starts_with("-v") || option.starts_with("-V")) =>
         {
-            Unwrapped::Plain
+            CommandEffect::Plain
         }
         _ => {
             if let Some((_, reads_bash)) = SHELLS.iter().find(|(shell, _)| *shell == name) {
                 return shell(words, *reads_bash);
             }
             let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name);
-            wrapper.map_or(Unwrapped::Plain, |wrapper| plain(words, wrapper))
+            wrapper.map_or(CommandEffect::Plain, |wrapper| plain(words, wrapper))
         }
     }
 }
@@ -208,44 +209,47 @@ fn skip_options(words: &[Word], valued: &str, long_valued: &[&str]) -> Option<us
 }
 
 /// Whether every word before the command is known, so that its position is certain.
-fn all_known(words: &[Word], end: usize) -> bool {
+fn are_all_known(words: &[Word], end: usize) -> bool {
     words.get(1..end.min(words.len())).unwrap_or_default().iter().all(|word| word.literal().is_some())
 }
 
-fn plain(words: &[Word], wrapper: &Wrapper) -> Unwrapped {
+fn plain(words: &[Word], wrapper: &Wrapper) -> CommandEffect {
     let Some(start) = skip_options(words, wrapper.valued, wrapper.long_valued) else {
-        return Unwrapped::Doubt {
+        return CommandEffect::Doubt {
             text: format!("what {} runs cannot be known in advance", wrapper.name),
             at: 0,
         };
     };
     if wrapper.name == "time" && has_option(words, start, 'o', "--output") {
-        return Unwrapped::Doubt { text: "time writes a file".to_owned(), at: 0 };
+        return CommandEffect::Doubt { text: "time writes a file".to_owned(), at: 0 };
     }
     if wrapper.judged {
         if words.get(1..start).unwrap_or_default().iter().filter_map(Word::literal).any(|option| {
             !option.starts_with("--") && option.starts_with('-') && option.contains(['e', 'i', 's'])
                 || ["--edit", "--login", "--shell"].contains(&option.as_ref())
         }) {
-            return Unwrapped::Doubt { text: format!("{} starts a shell or an editor", wrapper.name), at: 0 };
+            return CommandEffect::Doubt {
+                text: format!("{} starts a shell or an editor", wrapper.name),
+                at: 0,
+            };
         }
         let assignments = words.get(start..).unwrap_or_default();
-        let skipped = assignments.iter().take_while(|word| assigned(word).is_some()).count();
+        let skipped = assignments.iter().take_while(|word| assigned_variable(word).is_some()).count();
         if skipped > 0 {
-            return Unwrapped::Doubt { text: "variables are set for it".to_owned(), at: start };
+            return CommandEffect::Doubt { text: "variables are set for it".to_owned(), at: start };
         }
     }
     let start = start + wrapper.operands;
-    if !all_known(words, start) {
-        return Unwrapped::Doubt {
+    if !are_all_known(words, start) {
+        return CommandEffect::Doubt {
             text: format!("what {} runs cannot be known in advance", wrapper.name),
             at: 0,
         };
     }
     if start >= words.len() {
-        return Unwrapped::Plain;
+        return CommandEffect::Plain;
     }
-    Unwrapped::Runs(vec![Run::rest(words, start)])
+    CommandEffect::Runs(vec![Run::rest(words, start)])
 }
 
 fn has_option(words: &[Word], end: usize, short: char, long: &str) -> bool {
@@ -256,7 +260,7 @@ fn has_option(words: &[Word], end: usize, short: char, long: &str) -> bool {
 }
 
 /// The variable that a word sets, if it is `NAME=…`.
-fn assigned(word: &Word) -> Option<String> {
+fn assigned_variable(word: &Word) -> Option<String> {
     let Some(Piece::Text(text)) = word.pieces.first() else { return None };
     let (name, _) = text.split_once('=')?;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -264,17 +268,17 @@ fn assigned(word: &Word) -> Option<String> {
 }
 
 /// The variable that a word sets for env, which accepts any name.
-fn given(word: &Word) -> Option<String> {
+fn env_variable(word: &Word) -> Option<String> {
     let Some(Piece::Text(text)) = word.pieces.first() else { return None };
     let (name, _) = text.split_once('=').filter(|(name, _)| !name.starts_with('-'))?;
     Some(name.to_owned())
 }
 
-fn env(words: &[Word]) -> Unwrapped {
-    let doubt = |text: &str, at| Unwrapped::Doubt { text: text.to_owned(), at };
+fn env(words: &[Word]) -> CommandEffect {
+    let doubt = |text: &str, at| CommandEffect::Doubt { text: text.to_owned(), at };
     let (mut at, mut set, mut values, mut elsewhere) = (1, Vec::new(), Vec::new(), false);
     while let Some(word) = words.get(at) {
-        if let Some(name) = given(word) {
+        if let Some(name) = env_variable(word) {
             values.extend(word.clone().value_of(&name).map(|value| (name.clone(), value)));
             set.push(name);
             at += 1;
@@ -302,13 +306,13 @@ fn env(words: &[Word]) -> Unwrapped {
         return doubt("what env runs cannot be known in advance", 0);
     }
     if at >= words.len() {
-        return Unwrapped::Plain;
+        return CommandEffect::Plain;
     }
-    Unwrapped::Runs(vec![Run { assigned: set, values, elsewhere, ..Run::rest(words, at) }])
+    CommandEffect::Runs(vec![Run { assigned: set, values, elsewhere, ..Run::rest(words, at) }])
 }
 
 /// GNU parallel, which takes arguments from its input unless they follow `:::`.
-fn parallel(words: &[Word]) -> Unwrapped {
+fn parallel(words: &[Word]) -> CommandEffect {
     let long = [
         "--arg-file",
         "--colsep",
@@ -328,26 +332,26 @@ fn parallel(words: &[Word]) -> Unwrapped {
     ];
     let is_given = |word: &Word| word.literal().is_some_and(|text| text.starts_with(":::"));
     match skip_options(words, "aCDEIJLNPSUdjnqs", &long) {
-        Some(start) if start < words.len() && !words.iter().any(is_given) && all_known(words, start) => {
-            Unwrapped::Runs(vec![Run { more_arguments: true, ..Run::rest(words, start) }])
+        Some(start) if start < words.len() && !words.iter().any(is_given) && are_all_known(words, start) => {
+            CommandEffect::Runs(vec![Run { more_arguments: true, ..Run::rest(words, start) }])
         }
-        _ => Unwrapped::Plain,
+        _ => CommandEffect::Plain,
     }
 }
 
-fn xargs(words: &[Word]) -> Unwrapped {
+fn xargs(words: &[Word]) -> CommandEffect {
     let long = *tau_tools::words!(
         "--arg-file --delimiter --max-args --max-procs --max-lines --max-chars --process-slot-var"
     );
     let Some(start) = skip_options(words, "adEIJLnPRSs", &long) else {
-        return Unwrapped::Doubt { text: "what xargs runs cannot be known in advance".to_owned(), at: 0 };
+        return CommandEffect::Doubt { text: "what xargs runs cannot be known in advance".to_owned(), at: 0 };
     };
-    if !all_known(words, start) {
-        return Unwrapped::Doubt { text: "what xargs runs cannot be known in advance".to_owned(), at: 0 };
+    if !are_all_known(words, start) {
+        return CommandEffect::Doubt { text: "what xargs runs cannot be known in advance".to_owned(), at: 0 };
     }
     if start >= words.len() {
         // It runs echo.
-        return Unwrapped::Plain;
+        return CommandEffect::Plain;
     }
     let options = words.get(1..start).unwrap_or_default();
     let replaces = options.iter().filter_map(Word::literal).any(|option| {
@@ -361,15 +365,21 @@ fn xargs(words: &[Word]) -> Unwrapped {
             || !name.chars().all(plain)
             || options.iter().filter_map(Word::literal).any(|option| option == name))
     {
-        return Unwrapped::Doubt { text: "what xargs runs cannot be known in advance".to_owned(), at: start };
+        return CommandEffect::Doubt {
+            text: "what xargs runs cannot be known in advance".to_owned(),
+            at: start,
+        };
     }
     let replaced = replaces.then(String::new);
-    Unwrapped::Runs(vec![Run { more_arguments: true, replaced, ..Run::rest(words, start) }])
+    CommandEffect::Runs(vec![Run { more_arguments: true, replaced, ..Run::rest(words, start) }])
 }
 
-fn find(words: &[Word]) -> Unwrapped {
+fn find(words: &[Word]) -> CommandEffect {
     if let Some(at) = words.iter().skip(1).position(|word| word.literal().is_none() && word.may_be_option()) {
-        return Unwrapped::Doubt { text: "what find does is only known when it runs".to_owned(), at: at + 1 };
+        return CommandEffect::Doubt {
+            text: "what find does is only known when it runs".to_owned(),
+            at: at + 1,
+        };
     }
     let mut runs = Vec::new();
     let mut at = 1;
@@ -382,10 +392,10 @@ fn find(words: &[Word]) -> Unwrapped {
         let rest = words.get(at..).unwrap_or_default();
         let ends = |word: &Word| word.literal().is_some_and(|text| text == ";" || text == "+");
         let Some(length) = rest.iter().position(ends) else {
-            return Unwrapped::Doubt { text: "what find runs has no end".to_owned(), at: at - 1 };
+            return CommandEffect::Doubt { text: "what find runs has no end".to_owned(), at: at - 1 };
         };
         if rest.first().is_some_and(|word| word.literal().is_none_or(|name| name.contains("{}"))) {
-            return Unwrapped::Doubt { text: "find runs the files that it finds".to_owned(), at };
+            return CommandEffect::Doubt { text: "find runs the files that it finds".to_owned(), at };
         }
         let elsewhere = text.ends_with("dir");
         runs.push(Run {
@@ -397,12 +407,12 @@ fn find(words: &[Word]) -> Unwrapped {
         });
         at += length + 1;
     }
-    if runs.is_empty() { Unwrapped::Plain } else { Unwrapped::Runs(runs) }
+    if runs.is_empty() { CommandEffect::Plain } else { CommandEffect::Runs(runs) }
 }
 
 /// A shell: its script is parsed if it is literal.
-fn shell(words: &[Word], reads_bash: bool) -> Unwrapped {
-    let doubt = |text: &str, at| Unwrapped::Doubt { text: text.to_owned(), at };
+fn shell(words: &[Word], reads_bash: bool) -> CommandEffect {
+    let doubt = |text: &str, at| CommandEffect::Doubt { text: text.to_owned(), at };
     let mut at = 1;
     while let Some(word) = words.get(at) {
         let Some(text) = word.literal() else {
@@ -411,7 +421,7 @@ fn shell(words: &[Word], reads_bash: bool) -> Unwrapped {
         let is_short = text.starts_with('-') && !text.starts_with("--") && text.len() > 1;
         let letters = text.trim_start_matches('-');
         match text.as_ref() {
-            "--version" | "--help" if words.len() == 2 => return Unwrapped::Plain,
+            "--version" | "--help" if words.len() == 2 => return CommandEffect::Plain,
             "--norc" | "--noprofile" | "--posix" => at += 1,
             _ if is_short && letters.chars().all(|c| "ceuxnlvf".contains(c)) => {
                 at += 1;
@@ -429,8 +439,8 @@ fn shell(words: &[Word], reads_bash: bool) -> Unwrapped {
     doubt("a shell that runs what it reads", 0)
 }
 
-fn script(words: &[Word], at: usize, reads_bash: bool) -> Unwrapped {
-    let doubt = |text: &str| Unwrapped::Doubt { text: text.to_owned(), at };
+fn script(words: &[Word], at: usize, reads_bash: bool) -> CommandEffect {
+    let doubt = |text: &str| CommandEffect::Doubt { text: text.to_owned(), at };
     let Some(word) = words.get(at) else { return doubt("a script is missing") };
     let Some(text) = word.literal() else { return doubt("a script that is only known when it runs") };
     if text.starts_with('-') {
@@ -442,5 +452,5 @@ fn script(words: &[Word], at: usize, reads_bash: bool) -> Unwrapped {
     if !reads_bash && OF_BASH.iter().any(|special| text.contains(special)) {
         return doubt("a script that shells read differently");
     }
-    Unwrapped::Script { text: text.into_owned(), at }
+    CommandEffect::Script { text: text.into_owned(), at }
 }

@@ -40,12 +40,12 @@ pub(super) fn give(command: &str, parts: &mut [Part]) {
         return;
     }
     give_texts(parts);
-    let programs = made(command, parts);
+    let programs = copied_programs(command, parts);
     if programs.is_empty() {
         return;
     }
     for part in parts.iter_mut() {
-        part.renamed = renamed(part, &programs);
+        part.renamed = substitute_programs(part, &programs);
     }
 }
 
@@ -58,9 +58,9 @@ fn give_texts(parts: &mut [Part]) {
             if targets.is_empty() {
                 continue;
             }
-            let copied = given(part, at, &files).map(|(_, text)| text.clone());
+            let copied = named_file_texts(part, at, &files).map(|(_, text)| text.clone());
             let texts: Vec<String> =
-                simple::printed(&part.words, &part.texts).into_iter().chain(copied).collect();
+                simple::printed_texts(&part.words, &part.texts).into_iter().chain(copied).collect();
             for target in targets {
                 let held = files.entry(target).or_default();
                 for text in &texts {
@@ -88,21 +88,21 @@ fn give_texts(parts: &mut [Part]) {
         if part.words.first().and_then(name).is_some_and(|name| MOVING.contains(&name.as_str())) {
             continue;
         }
-        let texts: Vec<String> = given(part, at, &files).map(|(_, text)| text.clone()).collect();
-        if !texts.is_empty() && readers.len() < MAX_READERS && readers.insert(shown(part)) {
+        let texts: Vec<String> = named_file_texts(part, at, &files).map(|(_, text)| text.clone()).collect();
+        if !texts.is_empty() && readers.len() < MAX_READERS && readers.insert(words_and_input(part)) {
             part.texts.extend(texts);
         }
     }
 }
 
 /// The words of a part, and its input.
-fn shown(part: &Part) -> Vec<String> {
-    let input = part.redirects.iter().map(|redirect| redirect.target.shown());
-    part.words.iter().map(Word::shown).chain(input).collect()
+fn words_and_input(part: &Part) -> Vec<String> {
+    let input = part.redirects.iter().map(|redirect| redirect.target.display());
+    part.words.iter().map(Word::display).chain(input).collect()
 }
 
 /// The texts in the files that a part names, other than what it writes itself.
-fn given<'a>(
+fn named_file_texts<'a>(
     part: &Part,
     at: usize,
     files: &'a BTreeMap<String, Vec<(usize, String)>>,
@@ -129,13 +129,13 @@ fn targets(part: &Part) -> impl Iterator<Item = String> {
 
 /// The last name in a path, as it is written. Files of one name in different folders count as one.
 fn name(word: &Word) -> Option<String> {
-    let shown = word.shown();
+    let shown = word.display();
     let name = base(&shown);
     (!name.is_empty() && !name.starts_with('-')).then(|| name.to_owned())
 }
 
 /// The programs that files are made of by copying, linking or printing them.
-fn made(command: &str, parts: &[Part]) -> Files<Word> {
+fn copied_programs(command: &str, parts: &[Part]) -> Files<Word> {
     let (mut files, mut piped): (Files<Word>, Vec<Word>) = (BTreeMap::new(), Vec::new());
     for _ in 0..MAX_ROUNDS {
         let before: usize = files.values().map(Vec::len).sum();
@@ -214,7 +214,7 @@ fn of_program(word: &Word) -> Word {
 }
 
 /// The words of a part with the programs that the files it may run are made of.
-fn renamed(part: &Part, programs: &Files<Word>) -> Vec<Vec<Word>> {
+fn substitute_programs(part: &Part, programs: &Files<Word>) -> Vec<Vec<Word>> {
     if part.words.first().and_then(name).is_some_and(|name| MOVING.contains(&name.as_str())) {
         return Vec::new();
     }

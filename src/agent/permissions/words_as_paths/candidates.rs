@@ -131,7 +131,7 @@ pub(super) fn in_text(text: &PathText, is_editor: bool) -> Vec<PathText> {
             let is_filled = matches!(before.filter(|_| at == 0), Some(Mark::Char('$' | '%')));
             found.extend(names(name, is_filled));
             if is_editor {
-                found.extend(glued(name).take(MAX_GLUED));
+                found.extend(glued_names(name).take(MAX_GLUED));
             }
         }
     }
@@ -152,7 +152,7 @@ fn names(name: &[Mark], is_filled: bool) -> impl Iterator<Item = PathText> {
 }
 
 /// The names that may stand directly behind a command.
-fn glued(name: &[Mark]) -> impl Iterator<Item = PathText> {
+fn glued_names(name: &[Mark]) -> impl Iterator<Item = PathText> {
     let is_start = |at: &usize| {
         let before = at.checked_sub(1).and_then(|before| name.get(before));
         matches!(name.get(*at), Some(Mark::Char('.' | '/' | '~')))

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Named, Naming, Scene};
+use super::{Naming, PathMention, Scene};
 use crate::permissions::folders;
 use crate::permissions::path_text::{self, Mark, PathText};
 use crate::permissions::shell::{Part, Word};
@@ -98,23 +98,23 @@ impl<'a> Search<'a> {
 
 impl Scene<'_> {
     /// Adds the files that a part finds, and removes or runs a command on.
-    pub(super) fn add_searched(&self, part: &Part, named: &mut Vec<Named>) {
-        let (found, how) = if folders::removes_found(part) {
-            (self.found(&part.words), Naming::Word)
+    pub(super) fn add_search_results(&self, part: &Part, named: &mut Vec<PathMention>) {
+        let (found, how) = if folders::removes_found_files(part) {
+            (self.find_results(&part.words), Naming::Word)
         } else if has("fd fdfind", &folders::program(part))
             && let Some(search) = Search::of(&part.words)
         {
             // It skips what git ignores, so it only may find these.
-            (self.found_by_fd(&search), Naming::InText)
+            (self.fd_results(&search), Naming::InText)
         } else {
             return;
         };
         for path in found.iter().flat_map(|text| self.paths_from(text, part).to_vec()) {
-            named.push(Named { path, how, counts: how == Naming::Word });
+            named.push(PathMention { path, how, counts: how == Naming::Word });
         }
     }
 
-    fn found_by_fd(&self, search: &Search<'_>) -> Vec<PathText> {
+    fn fd_results(&self, search: &Search<'_>) -> Vec<PathText> {
         let roots = search.folders.iter().chain(search.operands.iter().skip(1).copied());
         let mut roots: Vec<PathText> = roots.flat_map(|word| self.texts(word)).collect();
         if roots.is_empty() {
@@ -125,7 +125,7 @@ impl Scene<'_> {
     }
 
     /// The results of a `find` with these words, if a single `-name` determines them.
-    pub(super) fn found(&self, words: &[Word]) -> Vec<PathText> {
+    pub(super) fn find_results(&self, words: &[Word]) -> Vec<PathText> {
         let literals: Vec<Cow<'_, str>> =
             words.iter().map(|word| word.literal().unwrap_or_default()).collect();
         let is_find = literals.first().is_some_and(|name| name == "find" || name.ends_with("/find"));

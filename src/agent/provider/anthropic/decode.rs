@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
+use super::super::blocks::{BlockIndex, BlockWriter, Redaction};
 use super::super::classify::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Boxed, Text, count, lenient, raw_value};
+use super::super::json::{RareField, Text, count, lenient, raw_value};
 use super::super::objects::{ObjectDecoder, cut_off};
 use super::super::{Failure, FailureKind, StreamEvent};
 use tau_protocol::message::{StopReason, Usage};
@@ -26,8 +26,8 @@ struct Event<'a> {
     content_block: Option<&'a RawValue>,
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
-    usage: Boxed<Value>,
-    error: Boxed<Value>,
+    usage: RareField<Value>,
+    error: RareField<Value>,
 }
 
 #[derive(Deserialize)]
@@ -39,10 +39,10 @@ struct Delta<'a> {
     #[serde(borrow, default)]
     partial_json: Option<Text<'a>>,
     #[serde(borrow, default)]
-    signature: Boxed<Text<'a>>,
+    signature: RareField<Text<'a>>,
     #[serde(borrow, default)]
-    stop_reason: Boxed<Text<'a>>,
-    stop_details: Boxed<Value>,
+    stop_reason: RareField<Text<'a>>,
+    stop_details: RareField<Value>,
 }
 
 /// A content block of the provider.
@@ -157,7 +157,7 @@ impl AnthropicDecoder {
             }
             "redacted_thinking" => {
                 let place = self.blocks.begin_thinking(out);
-                self.blocks.sign(place, field("data"), Redacted::Yes, out);
+                self.blocks.sign(place, field("data"), Redaction::Yes, out);
                 (Kind::Other, Some(place), String::new())
             }
             "tool_use" => {
@@ -178,16 +178,16 @@ impl AnthropicDecoder {
     }
 
     fn block_delta(&mut self, index: u64, delta: &Delta<'_>, out: &mut Vec<StreamEvent>) {
-        if let Some(text) = Text::filled(&delta.text) {
+        if let Some(text) = Text::non_empty(&delta.text) {
             self.append(index, Kind::Text, text, out);
         }
-        if let Some(text) = Text::filled(&delta.thinking) {
+        if let Some(text) = Text::non_empty(&delta.thinking) {
             self.append(index, Kind::Thinking, text, out);
         }
-        if let Some(text) = Text::filled(&delta.partial_json) {
+        if let Some(text) = Text::non_empty(&delta.partial_json) {
             self.append(index, Kind::Call, text, out);
         }
-        if let Some(signature) = Text::filled(&delta.signature) {
+        if let Some(signature) = Text::non_empty(&delta.signature) {
             let block = self.open.iter_mut().rev().find(|block| block.index == index);
             if let Some(block) = block.filter(|block| block.kind == Kind::Thinking) {
                 block.aside.push_str(signature);
@@ -215,7 +215,7 @@ impl AnthropicDecoder {
             // Thinking without text must still be sent back, for its signature.
             Kind::Thinking if !block.aside.is_empty() => {
                 let signed = *place.get_or_insert_with(|| self.blocks.begin_thinking(out));
-                self.blocks.sign(signed, &block.aside, Redacted::No, out);
+                self.blocks.sign(signed, &block.aside, Redaction::No, out);
             }
             Kind::Call if !block.streamed => {
                 if let Some(place) = place {
@@ -230,7 +230,7 @@ impl AnthropicDecoder {
     }
 
     fn message_delta(&mut self, delta: Delta<'_>) {
-        if let Some(reason) = Text::filled(&delta.stop_reason) {
+        if let Some(reason) = Text::non_empty(&delta.stop_reason) {
             self.stop = Some(reason.to_owned());
         }
         self.explain(delta.stop_details.as_deref());

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
+use super::super::blocks::{BlockIndex, BlockWriter, Redaction};
 use super::super::classify::from_error;
 use super::super::finish::Finish;
-use super::super::json::{Boxed, Count, FirstOf, Text, raw_value};
+use super::super::json::{Count, FirstOf, RareField, Text, raw_value};
 use super::super::objects::{ObjectDecoder, cut_off};
 use super::super::{Failure, FailureKind, StreamEvent};
 use tau_protocol::message::Usage;
@@ -21,12 +21,12 @@ struct Chunk<'a> {
     #[serde(borrow, default)]
     /// Only one answer is requested, so only the first is used.
     candidates: Option<FirstOf<Candidate<'a>>>,
-    prompt_feedback: Boxed<Value>,
+    prompt_feedback: RareField<Value>,
     #[serde(borrow, default)]
     usage_metadata: Option<&'a RawValue>,
     #[serde(borrow, default)]
     response_id: Option<Text<'a>>,
-    error: Boxed<Value>,
+    error: RareField<Value>,
 }
 
 #[derive(Deserialize)]
@@ -35,9 +35,9 @@ struct Candidate<'a> {
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
     #[serde(borrow, default)]
-    finish_reason: Boxed<Text<'a>>,
+    finish_reason: RareField<Text<'a>>,
     #[serde(borrow, default)]
-    finish_message: Boxed<Text<'a>>,
+    finish_message: RareField<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -53,9 +53,9 @@ struct Part<'a> {
     text: Option<Text<'a>>,
     thought: Option<bool>,
     #[serde(borrow, default)]
-    thought_signature: Boxed<Text<'a>>,
+    thought_signature: RareField<Text<'a>>,
     #[serde(borrow, default)]
-    function_call: Boxed<Call<'a>>,
+    function_call: RareField<Call<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -109,7 +109,7 @@ impl ObjectDecoder for GoogleDecoder {
     fn end(&mut self, out: &mut Vec<StreamEvent>) {
         self.ended = true;
         if let Some(blocked) = self.blocked.take().filter(|_| self.blocks.is_empty()) {
-            return self.blocks.fail(refused(blocked), out);
+            return self.blocks.fail(refusal_failure(blocked), out);
         }
         let Some((reason, message)) = self.finish.take() else {
             return self.blocks.fail(cut_off("a finishReason"), out);
@@ -129,7 +129,7 @@ impl GoogleDecoder {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return self.fail(from_error(&error), out);
         }
-        if let Some(id) = Text::filled(&chunk.response_id).filter(|_| !self.identified) {
+        if let Some(id) = Text::non_empty(&chunk.response_id).filter(|_| !self.identified) {
             self.identified = true;
             out.push(StreamEvent::ResponseId(id.to_owned()));
         }
@@ -156,18 +156,18 @@ impl GoogleDecoder {
         for part in parts.unwrap_or_default() {
             self.part(part, out);
         }
-        if let Some(reason) = Text::filled(&candidate.finish_reason) {
-            let message = Text::filled(&candidate.finish_message).unwrap_or_default();
+        if let Some(reason) = Text::non_empty(&candidate.finish_reason) {
+            let message = Text::non_empty(&candidate.finish_message).unwrap_or_default();
             self.finish = Some((reason.to_owned(), message.to_owned()));
         }
     }
 
     fn part(&mut self, part: &Part<'_>, out: &mut Vec<StreamEvent>) {
-        let signature = Text::filled(&part.thought_signature).unwrap_or_default();
+        let signature = Text::non_empty(&part.thought_signature).unwrap_or_default();
         if let Some(call) = &part.function_call {
             return self.call(call, signature, out);
         }
-        let text = Text::filled(&part.text).unwrap_or_default();
+        let text = Text::non_empty(&part.text).unwrap_or_default();
         let place = match part.thought {
             Some(true) => self.blocks.thinking(text, out),
             _ => self.blocks.text(text, out),
@@ -178,7 +178,7 @@ impl GoogleDecoder {
         }
         // A separate part, without text, may carry the signature of the part before it.
         if let Some(place) = self.last {
-            self.blocks.sign(place, signature, Redacted::No, out);
+            self.blocks.sign(place, signature, Redaction::No, out);
             // Signed text is not joined with later text.
             self.blocks.close(place, out);
         }
@@ -186,16 +186,16 @@ impl GoogleDecoder {
 
     fn call(&mut self, call: &Call<'_>, signature: &str, out: &mut Vec<StreamEvent>) {
         self.blocks.close_flow(out);
-        let id = Text::filled(&call.id).unwrap_or_default();
-        let name = Text::filled(&call.name).unwrap_or_default();
+        let id = Text::non_empty(&call.id).unwrap_or_default();
+        let name = Text::non_empty(&call.name).unwrap_or_default();
         let place = self.blocks.begin_call(id, name, out);
-        self.blocks.sign(place, signature, Redacted::No, out);
+        self.blocks.sign(place, signature, Redaction::No, out);
         self.blocks.append(place, call.args.map_or("{}", RawValue::get), out);
         self.blocks.close(place, out);
     }
 }
 
-fn refused(message: String) -> Failure {
+fn refusal_failure(message: String) -> Failure {
     Failure::new(FailureKind::Refused, message).hint("rephrase the prompt or choose another model")
 }
 

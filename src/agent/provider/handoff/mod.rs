@@ -181,7 +181,7 @@ impl Handoff<'_> {
         let message = ToolResultMessage {
             tool_call_id: waiting.id.clone(),
             tool_name: waiting.name.clone(),
-            content: seen(&result.content, self.model),
+            content: visible_content(&result.content, self.model),
             // Details are only for display.
             details: Details::None,
             is_error: result.is_error,
@@ -254,7 +254,7 @@ fn without_content(message: &AssistantMessage) -> AssistantMessage {
 }
 
 /// Content with notes replacing pictures that the model cannot see.
-fn seen(content: &[Content], model: &Model) -> Vec<Content> {
+fn visible_content(content: &[Content], model: &Model) -> Vec<Content> {
     let hidden = |content: &Content| matches!(content, Content::Image { .. }) && !model.sees();
     content.iter().map(|part| if hidden(part) { Content::text(UNSEEN) } else { part.clone() }).collect()
 }

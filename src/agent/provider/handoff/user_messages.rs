@@ -19,9 +19,9 @@ pub(super) fn user_message(message: &Message, shared: &Arc<Message>, model: &Mod
                 return Some(Arc::clone(shared));
             }
             // The model gets only the blocks made from attachments, not the attachments.
-            (seen(&user.content, model), user.timestamp)
+            (visible_content(&user.content, model), user.timestamp)
         }
-        Message::Custom(custom) => (seen(&custom.content, model), custom.timestamp),
+        Message::Custom(custom) => (visible_content(&custom.content, model), custom.timestamp),
         Message::BashExecution(bash) if bash.exclude_from_context => return None,
         Message::BashExecution(bash) => (UserContent::Text(command(bash)), bash.timestamp),
         Message::BranchSummary(branch) => {
@@ -51,7 +51,7 @@ fn is_empty(content: &UserContent) -> bool {
 }
 
 /// Content with notes replacing pictures that the model cannot see.
-fn seen(content: &UserContent, model: &Model) -> UserContent {
+fn visible_content(content: &UserContent, model: &Model) -> UserContent {
     let UserContent::Blocks(blocks) = content else { return content.clone() };
     if model.sees() {
         return content.clone();

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::read_pace::ReadPace;
 use super::worker::{Pause, Worker};
-use super::{Failure, Peer, closed, transport_failure};
+use super::{Failure, Peer, disconnect_failure, transport_failure};
 use crate::provider::plan_limits;
 use tau_protocol::plan_limits::PlanWindow;
 
@@ -51,7 +51,7 @@ impl ResponseBody {
     /// pause set for the connections. Fails when the connection is lost or the encoding of the body is
     /// damaged.
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
-        self.parts.recv().await.unwrap_or_else(|| Err(closed()))
+        self.parts.recv().await.unwrap_or_else(|| Err(disconnect_failure()))
     }
 }
 
@@ -92,7 +92,7 @@ impl BodyReader {
             let mut next = Next::MayHaveCome;
             if let Ok(Some(bytes)) = &mut part {
                 next = self.gather(bytes).await;
-                self.pace.took(bytes.len());
+                self.pace.on_read(bytes.len());
             }
             let ended = !matches!(part, Ok(Some(_)));
             if parts.send(part).await.is_err() || ended {

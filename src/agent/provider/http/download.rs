@@ -9,8 +9,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Http, ResponseBody, address, authority, closed, is_loopback, of_proxy, refused, transport_failure,
-    web_page,
+    Http, ResponseBody, address, authority, disconnect_failure, is_loopback, of_proxy, read_error_response,
+    transport_failure, web_page,
 };
 use crate::provider::classify::NOT_THE_API;
 use crate::provider::http::peer::Peer;
@@ -38,8 +38,9 @@ impl Http {
             }
             let peer = Peer::of(&next, &self.network.proxy);
             let sending = self.worker.spawn(self.client(&next)?.get(next.clone()).send());
-            let answered = timeout(wait, sending).await.map_err(|_| silent(&peer))?.map_err(|_| closed())?;
-            let response = answered.map_err(|error| lost(&error, &peer))?;
+            let answered =
+                timeout(wait, sending).await.map_err(|_| silent(&peer))?.map_err(|_| disconnect_failure())?;
+            let response = answered.map_err(|error| download_failure(&error, &peer))?;
             match response.status().as_u16() {
                 200 => {
                     let body = ResponseBody::read(response, peer.clone(), &self.worker, self.pace);
@@ -56,7 +57,7 @@ impl Http {
                 }
                 status => {
                     let (failure, is_page) =
-                        refused(response, &Headers::default(), &CancellationToken::new()).await;
+                        read_error_response(response, &Headers::default(), &CancellationToken::new()).await;
                     return Err(of_proxy(of_file(failure), status, &peer, is_page));
                 }
             }
@@ -79,7 +80,7 @@ fn of_file(failure: Failure) -> Failure {
 }
 
 /// The failure of a connection. Advice about proxies and certificates holds for files, too.
-fn lost(error: &reqwest::Error, peer: &Peer) -> Failure {
+fn download_failure(error: &reqwest::Error, peer: &Peer) -> Failure {
     let mut failure = transport_failure(error, peer);
     if failure.kind == FailureKind::Network && peer.proxy().is_none() {
         failure.hint = None;

@@ -33,7 +33,7 @@ impl GuardedHttp {
         };
         let client = self.client_for(&url).await.map_err(refused)?;
         let lost = |error: &reqwest::Error| refused(super::guarded::failure(error, &host));
-        exchanged(client, request, &host, limit, within, &lost).await
+        send_request(client, request, &host, limit, within, &lost).await
     }
 }
 
@@ -55,7 +55,7 @@ impl Http {
                 secrets.add_exactly(value);
             }
         }
-        let answer = exchanged(self.client(&url)?, request, peer.host(), limit, within, &lost).await?;
+        let answer = send_request(self.client(&url)?, request, peer.host(), limit, within, &lost).await?;
         match web_page(answer.status().as_u16(), answer.body(), &secrets, &peer) {
             Some(failure) => Err(failure),
             None => Ok(answer),
@@ -64,7 +64,7 @@ impl Http {
 }
 
 /// The answer of a client; `limits` are the largest body in bytes and the longest time.
-async fn exchanged(
+async fn send_request(
     client: &Client,
     request: http::Request<Vec<u8>>,
     host: &str,

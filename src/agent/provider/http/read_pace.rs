@@ -32,7 +32,7 @@ impl ReadPace {
     }
 
     /// Records the number of bytes that were read.
-    pub(super) fn took(&mut self, bytes: usize) {
+    pub(super) fn on_read(&mut self, bytes: usize) {
         if bytes >= LARGE {
             *self = ReadPace::up_to(self.longest);
             return;
@@ -50,7 +50,7 @@ mod tests {
 
     fn pauses(mut pace: ReadPace) -> Vec<u64> {
         let pause = |_| {
-            pace.took(200);
+            pace.on_read(200);
             pace.pause().map_or(0, |pause| pause.as_millis() as u64)
         };
         (0..14).map(pause).collect()
@@ -67,8 +67,8 @@ mod tests {
     #[test]
     fn a_large_read_ends_them() {
         let mut pace = ReadPace::up_to(FRAME);
-        (0..20).for_each(|_| pace.took(200));
-        pace.took(LARGE);
+        (0..20).for_each(|_| pace.on_read(200));
+        pace.on_read(LARGE);
         assert_eq!(pace.pause(), None);
     }
 }

@@ -132,7 +132,7 @@ impl TauServer {
     pub async fn stream(&self, path: &str) -> Result<Result<ServerStream, ServerAnswer>, Failure> {
         let request = self.client.get(self.place(path)?).header("accept", "text/event-stream");
         let sent = tokio::time::timeout(REQUEST, request.headers(self.headers.clone()).send()).await;
-        let response = sent.map_err(|_| self.silent())?.map_err(|error| self.failed(&error))?;
+        let response = sent.map_err(|_| self.silent())?.map_err(|error| self.connection_failure(&error))?;
         if response.status().is_success() {
             return Ok(Ok(ServerStream { response, name: self.name.clone() }));
         }
@@ -152,7 +152,7 @@ impl TauServer {
         let method = Method::from_bytes(method.as_bytes()).map_err(invalid)?;
         let request = self.client.request(method, self.place(path)?).headers(self.headers.clone());
         let sent = request.headers(header_map(headers)?).body(body).send().await;
-        let response = sent.map_err(|error| self.failed(&error))?;
+        let response = sent.map_err(|error| self.connection_failure(&error))?;
         let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
         let named = response.headers().iter();
         let headers = named.filter_map(|(name, value)| Some((name.as_str().to_owned(), text(value)?)));
@@ -162,7 +162,7 @@ impl TauServer {
 
     async fn read(&self, request: RequestBuilder) -> Result<ServerAnswer, Failure> {
         let response = request.timeout(REQUEST).headers(self.headers.clone()).send().await;
-        self.whole(response.map_err(|error| self.failed(&error))?).await
+        self.whole(response.map_err(|error| self.connection_failure(&error))?).await
     }
 
     async fn whole(&self, mut response: Response) -> Result<ServerAnswer, Failure> {
@@ -171,7 +171,7 @@ impl TauServer {
         let named = named.and_then(|value| value.split_once("filename=\""));
         let file = named.and_then(|(_, rest)| rest.split_once('"')).map(|(name, _)| name.to_owned());
         let mut body = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|error| self.failed(&error))? {
+        while let Some(piece) = response.chunk().await.map_err(|error| self.connection_failure(&error))? {
             body.extend_from_slice(&piece);
             if body.len() > MAX_SIZE {
                 let text = format!("the answer of {} is larger than {MAX_SIZE} bytes", self.name);
@@ -186,8 +186,8 @@ impl TauServer {
         address(&format!("{base}{path}"))
     }
 
-    fn failed(&self, error: &reqwest::Error) -> Failure {
-        failed(error, &self.name)
+    fn connection_failure(&self, error: &reqwest::Error) -> Failure {
+        connection_failure(error, &self.name)
     }
 
     fn silent(&self) -> Failure {
@@ -199,12 +199,12 @@ impl ServerStream {
     /// The next bytes; `None` at the end.
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         let piece = self.response.chunk().await;
-        Ok(piece.map_err(|error| failed(&error, &self.name))?.map(Vec::from))
+        Ok(piece.map_err(|error| connection_failure(&error, &self.name))?.map(Vec::from))
     }
 }
 
 /// The failure of a connection to a server. Other hints than this one are about providers.
-fn failed(error: &reqwest::Error, name: &str) -> Failure {
+fn connection_failure(error: &reqwest::Error, name: &str) -> Failure {
     let failure = transport_failure(error, &Peer::direct(name));
     let hint = failure.hint.filter(|hint| hint == PRIVATE_CA);
     Failure { hint, ..failure }

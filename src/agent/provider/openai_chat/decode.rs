@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::super::blocks::{BlockIndex, BlockWriter};
 use super::super::classify::{from_error, is_bare_error};
 use super::super::finish::Finish;
-use super::super::json::{Boxed, Count, FirstOf, ListOrText, StringOrJson, Text, lenient};
+use super::super::json::{Count, FirstOf, ListOrText, RareField, StringOrJson, Text, lenient};
 use super::super::objects::{ObjectDecoder, cut_off};
 use super::super::repeated_frame::RepeatedFrames;
 use super::super::{Failure, FailureKind, StreamEvent};
@@ -27,9 +27,9 @@ struct Chunk<'a> {
     #[serde(borrow, default)]
     /// Only one answer is requested, so only the first choice is used.
     choices: Option<FirstOf<Choice<'a>>>,
-    usage: Boxed<Value>,
-    x_groq: Boxed<Value>,
-    error: Boxed<Value>,
+    usage: RareField<Value>,
+    x_groq: RareField<Value>,
+    error: RareField<Value>,
 }
 
 #[derive(Deserialize)]
@@ -38,11 +38,11 @@ struct Choice<'a> {
     delta: Option<Piece<'a>>,
     /// A complete answer, from servers that do not stream; some repeat it next to each delta.
     #[serde(borrow, default)]
-    message: Boxed<Piece<'a>>,
+    message: RareField<Piece<'a>>,
     #[serde(borrow, default)]
-    finish_reason: Boxed<Text<'a>>,
-    error: Boxed<Value>,
-    usage: Boxed<Value>,
+    finish_reason: RareField<Text<'a>>,
+    error: RareField<Value>,
+    usage: RareField<Value>,
 }
 
 #[derive(Deserialize)]
@@ -50,14 +50,14 @@ struct Piece<'a> {
     #[serde(borrow, default)]
     content: StringOrJson<'a>,
     #[serde(borrow, default)]
-    refusal: Boxed<Text<'a>>,
+    refusal: RareField<Text<'a>>,
     #[serde(borrow, default)]
-    reasoning_content: Boxed<StringOrJson<'a>>,
+    reasoning_content: RareField<StringOrJson<'a>>,
     #[serde(borrow, default)]
-    reasoning: Boxed<StringOrJson<'a>>,
+    reasoning: RareField<StringOrJson<'a>>,
     #[serde(borrow, default)]
-    reasoning_text: Boxed<StringOrJson<'a>>,
-    reasoning_details: Boxed<Value>,
+    reasoning_text: RareField<StringOrJson<'a>>,
+    reasoning_details: RareField<Value>,
     #[serde(borrow, default)]
     tool_calls: Option<ListOrText<CallPiece<'a>>>,
 }
@@ -161,7 +161,7 @@ impl ObjectDecoder for ChatDecoder {
         Ok(())
     }
 
-    fn done(&mut self, out: &mut Vec<StreamEvent>) {
+    fn on_done(&mut self, out: &mut Vec<StreamEvent>) {
         self.done = true;
         self.end(out);
     }
@@ -209,7 +209,7 @@ impl ChatDecoder {
             if let Some(piece) = choice.delta.or(choice.message.map(|message| *message)) {
                 self.piece(piece, out);
             }
-            if let Some(reason) = Text::filled(&choice.finish_reason) {
+            if let Some(reason) = Text::non_empty(&choice.finish_reason) {
                 self.finish = Some(reason.to_owned());
             }
         }
@@ -230,13 +230,13 @@ impl ChatDecoder {
         let plain = filled.find(|(_, text)| !text.is_empty());
         if let Some((field, text)) = &plain {
             let place = self.blocks.thinking(text, out);
-            self.reasoning.came_in(field, place);
+            self.reasoning.set_field(field, place);
         }
         if let Some(Value::Array(details)) = piece.reasoning_details.as_deref() {
             let text = self.reasoning.details(details);
             if plain.is_none() {
                 let place = self.blocks.thinking(&text, out);
-                self.reasoning.came_in("reasoning_details", place);
+                self.reasoning.set_field("reasoning_details", place);
             }
         }
         match &piece.content {
@@ -246,7 +246,7 @@ impl ChatDecoder {
             StringOrJson::Other(other) => self.parts(other.as_array().map_or(&[], Vec::as_slice), out),
             StringOrJson::Nothing => {}
         }
-        if let Some(refusal) = Text::filled(&piece.refusal) {
+        if let Some(refusal) = Text::non_empty(&piece.refusal) {
             self.blocks.text(refusal, out);
         }
         for call in piece.tool_calls.unwrap_or_default().0 {
@@ -264,12 +264,12 @@ impl ChatDecoder {
                 Some(Value::Array(thoughts)) => {
                     for text in thoughts.iter().filter_map(|thought| thought.get("text")?.as_str()) {
                         let place = self.blocks.thinking(text, out);
-                        self.reasoning.came_in("content", place);
+                        self.reasoning.set_field("content", place);
                     }
                 }
                 Some(Value::String(text)) => {
                     let place = self.blocks.thinking(text, out);
-                    self.reasoning.came_in("content", place);
+                    self.reasoning.set_field("content", place);
                 }
                 _ => {}
             }
@@ -280,10 +280,10 @@ impl ChatDecoder {
         let id = piece.id.text();
         let id = id.as_ref();
         let function = piece.function.as_ref();
-        let name = function.and_then(|function| Text::filled(&function.name)).unwrap_or_default();
+        let name = function.and_then(|function| Text::non_empty(&function.name)).unwrap_or_default();
         let arguments = function.map(|function| function.arguments.text()).unwrap_or_default();
         let index = piece.index.0;
-        let at = match self.known(index, id, name, &arguments) {
+        let at = match self.find_call(index, id, name, &arguments) {
             Some(at) => at,
             None => {
                 let (id, waiting) = (id.to_owned(), String::new());
@@ -314,7 +314,7 @@ impl ChatDecoder {
     /// calls the index 0 and distinguish them only by id, or not at all: there, a name with another id, or without
     /// ids with the beginning of arguments, begins a new call after arguments that are already complete. (Others
     /// repeat id and name in every piece, which is not a new call.)
-    fn known(&self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> Option<usize> {
+    fn find_call(&self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> Option<usize> {
         let Some(index) = index else {
             if id.is_empty() {
                 return if name.is_empty() { self.calls.len().checked_sub(1) } else { None };

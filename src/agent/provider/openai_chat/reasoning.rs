@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::super::StreamEvent;
-use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
+use super::super::blocks::{BlockIndex, BlockWriter, Redaction};
 
 /// The possible fields of reasoning text. `content` means parts of a list.
 pub(super) const FIELDS: [&str; 4] = ["reasoning_content", "reasoning", "reasoning_text", "content"];
@@ -24,7 +24,7 @@ pub(super) struct Reasoning {
 
 impl Reasoning {
     /// Records that text arrived in `field` and went to the block at `place`.
-    pub(super) fn came_in(&mut self, field: &str, place: Option<BlockIndex>) {
+    pub(super) fn set_field(&mut self, field: &str, place: Option<BlockIndex>) {
         if place.is_some() {
             self.place = place;
             self.field = FIELDS.into_iter().find(|known| *known == field).unwrap_or_default();
@@ -79,18 +79,18 @@ impl Reasoning {
         self.details.retain(filled);
         if self.details.is_empty() {
             if let Some(place) = self.place {
-                blocks.sign(place, self.field, Redacted::No, out);
+                blocks.sign(place, self.field, Redaction::No, out);
             }
             return;
         }
         let list: Vec<Value> = self.details.drain(..).map(Value::Object).collect();
         let signature = Value::Array(list).to_string();
         match self.place {
-            Some(place) => blocks.sign(place, &signature, Redacted::No, out),
+            Some(place) => blocks.sign(place, &signature, Redaction::No, out),
             None => {
                 blocks.close_flow(out);
                 let place = blocks.begin_thinking(out);
-                blocks.sign(place, &signature, Redacted::Yes, out);
+                blocks.sign(place, &signature, Redaction::Yes, out);
             }
         }
     }

@@ -92,7 +92,7 @@ fn thinking(request: &ModelRequest, body: &mut Map<String, Value>) {
             let arguments = quirks.value("chat_template_args").cloned();
             let arguments =
                 arguments.unwrap_or_else(|| json!({ "enable_thinking": { "$var": "thinking.enabled" } }));
-            body.insert("chat_template_args".into(), filled(&arguments, on));
+            body.insert("chat_template_args".into(), fill_variables(&arguments, on));
             takes_effort == Some(true)
         }
         _ => takes_effort != Some(false),
@@ -103,12 +103,14 @@ fn thinking(request: &ModelRequest, body: &mut Map<String, Value>) {
 }
 
 /// The arguments of a chat template with its variables filled in.
-fn filled(arguments: &Value, on: bool) -> Value {
+fn fill_variables(arguments: &Value, on: bool) -> Value {
     match arguments {
         Value::Object(map) if map.get("$var").and_then(Value::as_str) == Some("thinking.enabled") => {
             on.into()
         }
-        Value::Object(map) => map.iter().map(|(name, value)| (name.clone(), filled(value, on))).collect(),
+        Value::Object(map) => {
+            map.iter().map(|(name, value)| (name.clone(), fill_variables(value, on))).collect()
+        }
         other => other.clone(),
     }
 }

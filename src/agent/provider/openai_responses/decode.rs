@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
+use super::super::blocks::{BlockIndex, BlockWriter, Redaction};
 use super::super::classify::{from_error, is_bare_error};
 use super::super::finish::Finish;
 use super::super::json::{StringOrJson, Text, count, lenient, raw_value};
@@ -107,8 +107,8 @@ impl ResponsesDecoder {
             "response.function_call_arguments.done" => {
                 self.rest_of_arguments(index, &event.arguments.text(), out);
             }
-            "response.output_item.added" => self.added(index, &raw_value(event.item), out),
-            "response.output_item.done" => self.done(index, &raw_value(event.item), out),
+            "response.output_item.added" => self.on_item_added(index, &raw_value(event.item), out),
+            "response.output_item.done" => self.on_item_done(index, &raw_value(event.item), out),
             "response.created" | "response.in_progress" | "response.queued" => {
                 self.identify(event.response, out);
             }
@@ -120,10 +120,10 @@ impl ResponsesDecoder {
                 self.terminal(event.kind.0.as_ref(), &raw_value(event.response), out);
             }
             "error" => self.error(event.error, text, out),
-            "" => self.untyped(text, name, out),
+            "" => self.on_untyped_object(text, name, out),
             kind if kind.starts_with("response.") => {}
             // The type of an error may be its name.
-            _ => self.unknown(text, out),
+            _ => self.on_unknown_object(text, out),
         }
     }
 
@@ -141,7 +141,7 @@ impl ResponsesDecoder {
     }
 
     /// An object without a type: an error, or a complete response from a server that does not stream.
-    fn untyped(&mut self, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
+    fn on_untyped_object(&mut self, text: &str, name: &str, out: &mut Vec<StreamEvent>) {
         let value = lenient(text).unwrap_or_default();
         let failed = value.get("error").is_some_and(|error| !error.is_null());
         let object = value.get("object").and_then(Value::as_str);
@@ -156,7 +156,7 @@ impl ResponsesDecoder {
     }
 
     /// An object of a type that is not one of events: an error, or of no interest.
-    fn unknown(&mut self, text: &str, out: &mut Vec<StreamEvent>) {
+    fn on_unknown_object(&mut self, text: &str, out: &mut Vec<StreamEvent>) {
         let value = lenient(text).unwrap_or_default();
         if value.get("object").and_then(Value::as_str) == Some("error") {
             self.fail(from_error(&value), out);
@@ -212,7 +212,7 @@ impl ResponsesDecoder {
         self.blocks.append(place, &rest.unwrap_or_default(), out);
     }
 
-    fn added(&mut self, index: u64, item: &Value, out: &mut Vec<StreamEvent>) {
+    fn on_item_added(&mut self, index: u64, item: &Value, out: &mut Vec<StreamEvent>) {
         if item.get("type").and_then(Value::as_str) == Some("function_call") {
             let field = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
             let place = self.blocks.begin_call(field("call_id"), field("name"), out);
@@ -226,14 +226,14 @@ impl ResponsesDecoder {
         }
     }
 
-    fn done(&mut self, index: u64, item: &Value, out: &mut Vec<StreamEvent>) {
+    fn on_item_done(&mut self, index: u64, item: &Value, out: &mut Vec<StreamEvent>) {
         if self.items.get(&index).is_some_and(|known| known.done) {
             return;
         }
         match item.get("type").and_then(Value::as_str) {
             Some("function_call") => {
                 if self.items.get(&index).and_then(|item| item.place).is_none() {
-                    self.added(index, item, out);
+                    self.on_item_added(index, item, out);
                 }
                 let arguments = item.get("arguments").and_then(Value::as_str).unwrap_or_default();
                 self.rest_of_arguments(index, arguments, out);
@@ -260,7 +260,7 @@ impl ResponsesDecoder {
         // The phase distinguishes comment and answer and must be sent back with the text.
         if let (Some(place), Some(phase)) = (place, item.get("phase").and_then(Value::as_str)) {
             let signature = serde_json::json!({ "phase": phase }).to_string();
-            self.blocks.sign(place, &signature, Redacted::No, out);
+            self.blocks.sign(place, &signature, Redaction::No, out);
         }
     }
 
@@ -281,7 +281,7 @@ impl ResponsesDecoder {
         if known.place.is_none() && !encrypted {
             return;
         }
-        let redacted = if known.place.is_none() { Redacted::Yes } else { Redacted::No };
+        let redacted = if known.place.is_none() { Redaction::Yes } else { Redaction::No };
         let place = *known.place.get_or_insert_with(|| self.blocks.begin_thinking(out));
         if encrypted || list("content").is_some() || list("summary").is_some() {
             self.blocks.sign(place, &item.to_string(), redacted, out);
@@ -293,12 +293,13 @@ impl ResponsesDecoder {
     /// without one.
     fn terminal(&mut self, kind: &str, response: &Value, out: &mut Vec<StreamEvent>) {
         self.take_id(response, out);
-        let (is_first, had_calls) = (self.items.is_empty() && self.blocks.is_empty(), self.blocks.called());
+        let (is_first, had_calls) =
+            (self.items.is_empty() && self.blocks.is_empty(), self.blocks.has_calls());
         for item in response.get("output").and_then(Value::as_array).into_iter().flatten() {
             let is_call = item.get("type").and_then(Value::as_str) == Some("function_call");
             if is_first || is_call && !had_calls {
                 let next = self.items.last_key_value().map_or(0, |(last, _)| last.saturating_add(1));
-                self.done(next, item, out);
+                self.on_item_done(next, item, out);
             }
         }
         if let Some(usage) = response.get("usage").and_then(usage) {

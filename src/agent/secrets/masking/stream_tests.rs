@@ -64,7 +64,7 @@ fn symbols(shown: &str, prefix: &str) -> String {
     shown.split('\n').map(bare).collect::<String>().replace([' ', '%'], "")
 }
 
-fn leaked(shown: &str, prefix: &str, core: &str) -> Option<String> {
+fn find_leak(shown: &str, prefix: &str, core: &str) -> Option<String> {
     let symbols = symbols(shown, prefix);
     let core: Vec<char> = core.chars().collect();
     let windows = core.windows(SHOWN).map(|window| window.iter().collect::<String>());
@@ -97,18 +97,18 @@ fn no_chunk_of_output_shows_an_encoded_key() {
             rest = behind;
             out.push_str(&masking.command_output(&id, chunk.to_owned()));
             let case = || format!("run {run}: {key} as {core}, after {chunk:?} of\n{whole}\nshown\n{out}");
-            assert_eq!(leaked(&out, prefix, &core), None, "{}", case());
+            assert_eq!(find_leak(&out, prefix, &core), None, "{}", case());
             let text = whole.get(..whole.len() - rest.len()).unwrap();
             let mut partial = ToolOutput::new(text.to_owned(), Details::None);
             masking.partial_answer(&mut partial);
             let [Content::Text { text: shown }] = partial.content.as_slice() else { unreachable!() };
-            assert_eq!(leaked(shown, prefix, &core), None, "a partial answer {shown:?} in {}", case());
+            assert_eq!(find_leak(shown, prefix, &core), None, "a partial answer {shown:?} in {}", case());
         }
         let message = BashExecution { output: whole.clone(), exit_code: Some(0), ..BashExecution::default() };
         let mut ended = message;
-        out.push_str(&masking.command_ended(&id, &mut ended));
+        out.push_str(&masking.finish_command(&id, &mut ended));
         for shown in [&out, &ended.output] {
-            assert_eq!(leaked(shown, prefix, &core), None, "run {run}: {whole}\nshown\n{shown}");
+            assert_eq!(find_leak(shown, prefix, &core), None, "run {run}: {whole}\nshown\n{shown}");
             assert!(shown.ends_with("end\n") && shown.contains("[secret 1-"), "run {run}: {whole}\n{shown}");
         }
     }

@@ -9,16 +9,16 @@ use super::content::text_of;
 use tau_protocol::message::{Block, ToolCall};
 
 pub(super) fn call(id: &str, name: &str, arguments: Value) -> Block {
-    let (name, arguments) = translated(name, arguments);
+    let (name, arguments) = translate(name, arguments);
     Block::ToolCall(ToolCall { id: id.to_owned(), name, arguments, thought_signature: None })
 }
 
-fn translated(name: &str, arguments: Value) -> (String, Value) {
+fn translate(name: &str, arguments: Value) -> (String, Value) {
     let known = match name {
         "Bash" | "bash" | "exec_command" | "shell_command" | "shell" | "local_shell" => bash(&arguments),
-        "Read" | "read" => renamed("read", &arguments, &["offset", "limit"]),
-        "Write" | "write" => renamed("write", &arguments, &["content"]),
-        "Edit" | "edit" => renamed("edit", &arguments, &["old_string", "new_string", "replace_all"]),
+        "Read" | "read" => rename_arguments("read", &arguments, &["offset", "limit"]),
+        "Write" | "write" => rename_arguments("write", &arguments, &["content"]),
+        "Edit" | "edit" => rename_arguments("edit", &arguments, &["old_string", "new_string", "replace_all"]),
         _ => None,
     };
     known.map_or_else(|| (name.to_owned(), arguments), |(name, arguments)| (name.to_owned(), arguments))
@@ -40,7 +40,7 @@ fn bash(arguments: &Value) -> Option<(&'static str, Value)> {
 }
 
 /// Renames arguments: the file to `path`, and the others to tau's names.
-fn renamed(name: &'static str, arguments: &Value, kept: &[&str]) -> Option<(&'static str, Value)> {
+fn rename_arguments(name: &'static str, arguments: &Value, kept: &[&str]) -> Option<(&'static str, Value)> {
     let path = ["path", "file_path", "filePath"].iter().find_map(|field| text_of(arguments, field))?;
     let mut fields = Map::from_iter([("path".to_owned(), Value::from(path))]);
     for field in kept {
@@ -86,7 +86,7 @@ mod tests {
             ("Read", json!("torn"), "Read", json!("torn")),
         ];
         for (name, arguments, to, expected) in cases {
-            assert_eq!(translated(name, arguments), (to.to_owned(), expected), "{name}");
+            assert_eq!(translate(name, arguments), (to.to_owned(), expected), "{name}");
         }
     }
 }

@@ -68,9 +68,9 @@ impl<'a> Glance<'a> {
             }
             _ => None,
         };
-        match typed(first?) {
-            Typed::Slash(_) if is_announced => None,
-            Typed::Prompt(text) | Typed::Slash(text) => Some(text),
+        match classify_text(first?) {
+            UserText::Slash(_) if is_announced => None,
+            UserText::Prompt(text) | UserText::Slash(text) => Some(text),
             _ => None,
         }
     }
@@ -139,7 +139,7 @@ pub(super) fn is_line(line: &[u8]) -> bool {
 
 /// The kinds of messages in the user's role.
 #[derive(Debug, PartialEq)]
-enum Typed {
+enum UserText {
     Prompt(String),
     /// A command that is a prompt, unless the program does it itself.
     Slash(String),
@@ -151,7 +151,7 @@ enum Typed {
     Nothing,
 }
 
-fn typed(text: &str) -> Typed {
+fn classify_text(text: &str) -> UserText {
     let inner = |name: &str| {
         let rest = text.split_once(&format!("<{name}>"))?.1;
         Some(rest.split_once(&format!("</{name}>")).map_or(rest, |(inner, _)| inner).to_owned())
@@ -161,23 +161,23 @@ fn typed(text: &str) -> Typed {
         let name = inner("command-name").unwrap_or_default();
         let arguments = inner("command-args").unwrap_or_default();
         if FOR_ITSELF.contains(&name.as_str()) {
-            return Typed::Nothing;
+            return UserText::Nothing;
         }
-        return Typed::Slash(format!("{name} {arguments}").trim().to_owned());
+        return UserText::Slash(format!("{name} {arguments}").trim().to_owned());
     }
     if trimmed.starts_with("<bash-input>") {
-        return Typed::Command(inner("bash-input").unwrap_or_default());
+        return UserText::Command(inner("bash-input").unwrap_or_default());
     }
     if trimmed.starts_with("<bash-stdout>") || trimmed.starts_with("<bash-stderr>") {
         let (out, errors) =
             (inner("bash-stdout").unwrap_or_default(), inner("bash-stderr").unwrap_or_default());
-        return Typed::Output(out + &errors);
+        return UserText::Output(out + &errors);
     }
     let is_note = ["<local-command-", CAVEAT, "[Request interrupted by user"];
     if is_note.iter().any(|start| trimmed.starts_with(start)) {
-        return Typed::Nothing;
+        return UserText::Nothing;
     }
-    Typed::Prompt(text.to_owned())
+    UserText::Prompt(text.to_owned())
 }
 
 /// The summaries that older versions wrote as titles, each for the message that was the last one. A file can also have
@@ -221,7 +221,7 @@ pub(super) fn subagents(path: &Path) -> usize {
 pub(super) fn read(bytes: &[u8]) -> Conversation {
     let mut reader = Reader::default();
     let torn = scan::objects(bytes, |line| reader.line(line));
-    reader.draft.done(reader.cwd.unwrap_or_default(), reader.name.or(reader.summary), torn)
+    reader.draft.into_conversation(reader.cwd.unwrap_or_default(), reader.name.or(reader.summary), torn)
 }
 
 #[derive(Default)]
@@ -372,21 +372,21 @@ impl Reader {
         let is_announced = std::mem::take(&mut self.is_announced);
         if flag("isMeta") {
             self.is_announced = texts(&blocks).contains(CAVEAT);
-            return self.hidden(id, last.or(parent), time, &blocks).or(last);
+            return self.add_program_note(id, last.or(parent), time, &blocks).or(last);
         }
         // What an editor or the program has added is for the model; the user did not say it.
         let notes = split_notes(&mut blocks);
-        last = self.hidden("", last.or(parent), time, &notes).or(last);
+        last = self.add_program_note("", last.or(parent), time, &notes).or(last);
         if let [Block::Text { text, .. }, ..] = blocks.as_mut_slice() {
-            match typed(text) {
-                Typed::Slash(_) if is_announced => return last,
-                Typed::Prompt(prompt) | Typed::Slash(prompt) => *text = prompt,
-                Typed::Command(command) => {
+            match classify_text(text) {
+                UserText::Slash(_) if is_announced => return last,
+                UserText::Prompt(prompt) | UserText::Slash(prompt) => *text = prompt,
+                UserText::Command(command) => {
                     self.command = Some(command);
                     return last;
                 }
-                Typed::Output(output) => return self.output(id, last.or(parent), time, output).or(last),
-                Typed::Nothing => return last,
+                UserText::Output(output) => return self.output(id, last.or(parent), time, output).or(last),
+                UserText::Nothing => return last,
             }
         }
         if blocks.is_empty() {
@@ -396,9 +396,9 @@ impl Reader {
     }
 
     /// Adds a message of the program to the model in the user's role, such as the instructions of a skill.
-    fn hidden(&mut self, id: &str, parent: Option<At>, time: i64, blocks: &[Block]) -> Option<At> {
+    fn add_program_note(&mut self, id: &str, parent: Option<At>, time: i64, blocks: &[Block]) -> Option<At> {
         let text = texts(blocks);
-        if text.trim().is_empty() || typed(&text) == Typed::Nothing {
+        if text.trim().is_empty() || classify_text(&text) == UserText::Nothing {
             return None;
         }
         Some(self.draft.note(id, parent, time, "claude.meta", text))
@@ -485,7 +485,7 @@ mod tests {
     use tau_protocol::message::{Message, UserContent};
 
     /// The entries as text; those that are not shown in brackets.
-    fn told(lines: &[(&str, bool)]) -> Vec<String> {
+    fn entry_texts(lines: &[(&str, bool)]) -> Vec<String> {
         let line = |(number, (text, is_meta)): (usize, &(&str, bool))| {
             let line = serde_json::json!({
                 "type": "user", "uuid": format!("u{number}"), "isMeta": is_meta, "cwd": "/w",
@@ -513,16 +513,16 @@ mod tests {
     fn only_what_the_user_said_is_a_prompt() {
         let caveat = ("<local-command-caveat>Caveat: The messages below were</local-command-caveat>", true);
         let zap = "<command-name>/zap</command-name>\n<command-message>zap</command-message>";
-        assert_eq!(told(&[caveat, (zap, false), ("continue", false)]), ["continue"]);
-        assert_eq!(told(&[(zap, false), ("continue", false)]), ["/zap", "continue"]);
+        assert_eq!(entry_texts(&[caveat, (zap, false), ("continue", false)]), ["continue"]);
+        assert_eq!(entry_texts(&[(zap, false), ("continue", false)]), ["/zap", "continue"]);
         let clear = "<command-name>/clear</command-name>\n<command-message>clear</command-message>";
-        assert_eq!(told(&[(clear, false), ("continue", false)]), ["continue"]);
+        assert_eq!(entry_texts(&[(clear, false), ("continue", false)]), ["continue"]);
         let opened = "<ide_opened_file>x.rs</ide_opened_file>\n<ide_selection>fn</ide_selection>\nrepair it";
         assert_eq!(
-            told(&[(opened, false)]),
+            entry_texts(&[(opened, false)]),
             ["(<ide_opened_file>x.rs</ide_opened_file>\n<ide_selection>fn</ide_selection>)", "repair it"]
         );
-        assert_eq!(told(&[("a <system-reminder> is a tag", false)]), ["a <system-reminder> is a tag"]);
+        assert_eq!(entry_texts(&[("a <system-reminder> is a tag", false)]), ["a <system-reminder> is a tag"]);
     }
 
     #[test]

@@ -80,10 +80,10 @@ pub(super) fn directory(line: &[u8]) -> Option<PathBuf> {
         return None;
     }
     let line: Value = serde_json::from_slice(line).ok()?;
-    directory_said(item(&line)?)
+    environment_directory(item(&line)?)
 }
 
-fn directory_said(item: &Value) -> Option<PathBuf> {
+fn environment_directory(item: &Value) -> Option<PathBuf> {
     let blocks = item.get("content")?.as_array()?;
     let said = |text: &str| {
         let rest = text.trim_start().strip_prefix("<environment_context>")?;
@@ -157,7 +157,7 @@ fn is_of_program(text: &str) -> bool {
 pub(super) fn read(bytes: &[u8]) -> Conversation {
     let mut reader = Reader::default();
     let torn = scan::objects(bytes, |line| reader.line(line));
-    let mut read = reader.draft.done(reader.cwd.unwrap_or_default(), None, torn);
+    let mut read = reader.draft.into_conversation(reader.cwd.unwrap_or_default(), None, torn);
     read.id = reader.id;
     read
 }
@@ -206,7 +206,7 @@ impl Reader {
             // A summary, which the line `compacted` has too.
             "response_item" if [line, payload].into_iter().any(is_compaction_output) => {}
             "response_item" => self.item(payload),
-            "compacted" => self.compacted(payload),
+            "compacted" => self.add_compaction(payload),
             "event_msg" => self.event(payload),
             _ => {}
         }
@@ -216,7 +216,7 @@ impl Reader {
     fn old_first(&mut self, line: &Value) {
         match item(line) {
             Some(item) => {
-                self.cwd = directory_said(item);
+                self.cwd = environment_directory(item);
                 self.item(item);
             }
             None => {
@@ -338,7 +338,7 @@ impl Reader {
     }
 
     /// Handles a compaction, which replaces the history by the model's summary.
-    fn compacted(&mut self, payload: &Value) {
+    fn add_compaction(&mut self, payload: &Value) {
         let replaced = payload.get("replacement_history").and_then(Value::as_array);
         let mut texts: Vec<String> = Vec::new();
         for item in replaced

@@ -194,7 +194,12 @@ impl Draft {
         self.blocks(content).into_iter().filter_map(Block::into_content).collect()
     }
 
-    pub(super) fn done(self, cwd: PathBuf, name: Option<String>, skipped: usize) -> Conversation {
+    pub(super) fn into_conversation(
+        self,
+        cwd: PathBuf,
+        name: Option<String>,
+        skipped: usize,
+    ) -> Conversation {
         Conversation { id: String::new(), cwd, name, entries: self.entries, left_out: self.left_out, skipped }
     }
 }

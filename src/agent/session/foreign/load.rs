@@ -14,7 +14,7 @@ use crate::session::{Session, SessionError};
 use crate::settings::paths::cwd_name;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::session_row::{LastExchange, SessionOrigin};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::regular_files::read_capped;
 
 /// The bytes at the end of a file that are read for its last exchange.
@@ -43,16 +43,16 @@ impl Session {
         cwd: Option<&Path>,
     ) -> Result<Self, SessionError> {
         let mut session = match origin {
-            SessionOrigin::Tau => return Self::copied(path, origin, dir, cwd),
+            SessionOrigin::Tau => return Self::copy_native_file(path, origin, dir, cwd),
             // The format is shared with pi.
             SessionOrigin::Pi => {
                 let own = list::directory(path);
                 let dir = dir.map(|dir| {
                     own.as_deref().filter(|_| cwd.is_none()).map_or(dir.to_owned(), |cwd| folder_of(dir, cwd))
                 });
-                Self::copied(path, origin, dir.as_deref(), cwd)?
+                Self::copy_native_file(path, origin, dir.as_deref(), cwd)?
             }
-            _ => Self::converted(path, origin, dir, cwd)?,
+            _ => Self::from_foreign_file(path, origin, dir, cwd)?,
         };
         let program = origin.program();
         let text =
@@ -74,7 +74,7 @@ impl Session {
         })
     }
 
-    fn converted(
+    fn from_foreign_file(
         path: &Path,
         origin: SessionOrigin,
         dir: Option<&Path>,
@@ -107,7 +107,7 @@ impl Session {
         if let Some(name) = read.name {
             session.set_name(&name)?;
         }
-        let left_out = read.left_out.iter().map(|(what, count)| counted(*count as u64, what));
+        let left_out = read.left_out.iter().map(|(what, count)| pluralize(*count as u64, what));
         let left_out = left_out.collect::<Vec<_>>().join(", ");
         if !left_out.is_empty() {
             let text = format!("not carried over from {}: {left_out}", origin.program());

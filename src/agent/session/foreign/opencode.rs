@@ -26,7 +26,7 @@ const UNTITLED: [&str; 2] = ["New session - ", "Child session - "];
 const PROMPT: usize = 200;
 
 #[derive(Debug, Default)]
-struct Stored {
+struct StoredSession {
     id: String,
     directory: PathBuf,
     title: String,
@@ -88,7 +88,7 @@ pub(super) fn read(path: &Path, last: Option<usize>) -> std::io::Result<Conversa
     Ok(conversation(stored, messages))
 }
 
-fn row(path: PathBuf, stored: Stored, first_prompt: impl FnOnce() -> Option<String>) -> SessionRow {
+fn row(path: PathBuf, stored: StoredSession, first_prompt: impl FnOnce() -> Option<String>) -> SessionRow {
     let is_named = !stored.title.is_empty() && !UNTITLED.iter().any(|start| stored.title.starts_with(start));
     let prompt = if is_named { None } else { first_prompt() };
     let prompt = prompt.as_deref().and_then(title::opening).map(|line| line.chars().take(PROMPT).collect());
@@ -106,7 +106,7 @@ fn row(path: PathBuf, stored: Stored, first_prompt: impl FnOnce() -> Option<Stri
     }
 }
 
-fn conversation(stored: Stored, messages: Vec<StoredMessage>) -> Conversation {
+fn conversation(stored: StoredSession, messages: Vec<StoredMessage>) -> Conversation {
     let mut reader = Reader::default();
     for message in &messages {
         if stored.reverted.as_ref().is_some_and(|reverted| message.id >= *reverted) {
@@ -122,7 +122,7 @@ fn conversation(stored: Stored, messages: Vec<StoredMessage>) -> Conversation {
     (0..stored.children).for_each(|_| reader.draft.leave_out("subagent transcript"));
     let is_named = !UNTITLED.iter().any(|start| stored.title.starts_with(start));
     let name = Some(stored.title).filter(|title| is_named && !title.trim().is_empty());
-    reader.draft.done(stored.directory, name, 0)
+    reader.draft.into_conversation(stored.directory, name, 0)
 }
 
 #[derive(Default)]
@@ -149,11 +149,16 @@ impl Reader {
             }
         }
         for note in notes {
-            self.leaf =
-                Some(self.draft.note("", self.leaf, created(&message.data), "opencode.synthetic", note));
+            self.leaf = Some(self.draft.note(
+                "",
+                self.leaf,
+                creation_time(&message.data),
+                "opencode.synthetic",
+                note,
+            ));
         }
         if !blocks.is_empty() {
-            self.leaf = Some(self.draft.user(&message.id, self.leaf, created(&message.data), blocks));
+            self.leaf = Some(self.draft.user(&message.id, self.leaf, creation_time(&message.data), blocks));
         }
     }
 
@@ -168,7 +173,7 @@ impl Reader {
     }
 
     fn assistant(&mut self, message: &StoredMessage) {
-        let time = created(&message.data);
+        let time = creation_time(&message.data);
         if flag(&message.data, "summary") {
             let texts = message.parts.iter().filter(|part| text_of(part, "type") == Some("text"));
             let summary: Vec<&str> = texts.filter_map(|part| text_of(part, "text")).collect();
@@ -271,7 +276,7 @@ fn answer(message: &StoredMessage, time: i64) -> AssistantMessage {
     answer
 }
 
-fn created(data: &Value) -> i64 {
+fn creation_time(data: &Value) -> i64 {
     let time = data.get("time").map(|time| number_of(time, "created")).unwrap_or_default();
     i64::try_from(time).unwrap_or_default()
 }

@@ -4,7 +4,7 @@
 //! are not counted. Only the fields that lists need are read.
 
 use crate::settings::local_zone::local_zone;
-use crate::settings::other_folders::named_folder;
+use crate::settings::other_folders::folder_from_env;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
@@ -17,7 +17,7 @@ use super::{claude, codex, codex_names, opencode, scan};
 use crate::session::entry::millis;
 use crate::session::list;
 use crate::session::read::lines;
-use crate::session::row::{Listed, ListedFile};
+use crate::session::row::{ListedFile, SessionCandidate};
 use crate::settings::paths::cwd_name;
 use crate::settings::private_files::open_regular;
 use tau_protocol::session_row::SessionOrigin::{self, Claude, Codex, Opencode, Pi};
@@ -53,7 +53,7 @@ impl ForeignPlaces {
     /// The places in this environment. Files in `own`, the folder of tau's sessions, are tau's.
     pub fn of(home: Option<&Path>, env: &dyn Fn(&str) -> Option<OsString>, own: &Path) -> Self {
         let place = |name: &str, usual: &str, folder: &str| {
-            let base = named_folder(name, env).or_else(|| home.map(|home| home.join(usual)))?;
+            let base = folder_from_env(name, env).or_else(|| home.map(|home| home.join(usual)))?;
             Some(base.join(folder)).filter(|place| !own.starts_with(place) && !place.starts_with(own))
         };
         ForeignPlaces {
@@ -76,12 +76,13 @@ impl ForeignPlaces {
     }
 
     /// Candidates for sessions of `cwd`, or of all directories.
-    pub(in crate::session) fn listed(&self, cwd: Option<&Path>) -> Vec<Listed> {
+    pub(in crate::session) fn candidates(&self, cwd: Option<&Path>) -> Vec<SessionCandidate> {
         let mut found = Vec::new();
         for (root, origin) in self.roots() {
-            let of =
-                |files: Vec<ListedFile>| files.into_iter().map(|file| Listed::new(file, origin)).collect();
-            found.extend::<Vec<Listed>>(match origin {
+            let of = |files: Vec<ListedFile>| {
+                files.into_iter().map(|file| SessionCandidate::new(file, origin)).collect()
+            };
+            found.extend::<Vec<SessionCandidate>>(match origin {
                 Claude => claude_files(root, cwd),
                 Codex => of(files_below(root, CODEX_DEPTH)),
                 Opencode => opencode::rows(root, cwd).into_iter().map(of_row).collect(),
@@ -99,7 +100,7 @@ impl ForeignPlaces {
     /// The sessions whose id is `id`, begins or ends with it; an exact match is returned alone.
     pub fn with_id(&self, id: &str) -> Vec<(PathBuf, SessionOrigin)> {
         let (mut found, wanted) = (Vec::new(), id.to_ascii_lowercase());
-        for Listed { file, origin, row: ready, .. } in self.listed(None) {
+        for SessionCandidate { file, origin, row: ready, .. } in self.candidates(None) {
             let name = file.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             // Names end with the id, unless the file was renamed; then the lines have it.
             let known = match (origin, name.get(name.len().saturating_sub(UUID)..)) {
@@ -163,11 +164,11 @@ fn is_uuid(text: &str) -> bool {
     text.len() == UUID && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
 }
 
-fn of_row(row: SessionRow) -> Listed {
+fn of_row(row: SessionRow) -> SessionCandidate {
     let millis = u64::try_from(row.modified).unwrap_or_default();
     let modified = UNIX_EPOCH.checked_add(Duration::from_millis(millis)).unwrap_or(UNIX_EPOCH);
     let file = ListedFile { path: row.path.clone(), modified, size: row.size };
-    Listed { origin: row.source, row: Some(row), ..Listed::new(file, Opencode) }
+    SessionCandidate { origin: row.source, row: Some(row), ..SessionCandidate::new(file, Opencode) }
 }
 
 /// The name of the folder in which Claude Code keeps the sessions of a directory.
@@ -180,7 +181,7 @@ fn claude_name(cwd: &Path) -> String {
 
 /// The files of Claude Code. That of a folder which is a link under the name of `cwd` is of this directory, whatever
 /// the one in its lines: the program resumes it there.
-fn claude_files(root: &Path, cwd: Option<&Path>) -> Vec<Listed> {
+fn claude_files(root: &Path, cwd: Option<&Path>) -> Vec<SessionCandidate> {
     let own = cwd.map(claude_name);
     let is_own = |folder: &PathBuf| {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -198,7 +199,10 @@ fn claude_files(root: &Path, cwd: Option<&Path>) -> Vec<Listed> {
         files
             .retain(|file| !file.path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"agent-")));
         let linked = cwd.filter(|_| folder.is_symlink());
-        let listed = |file| Listed { cwd: linked.map(Path::to_owned), ..Listed::new(file, Claude) };
+        let listed = |file| SessionCandidate {
+            cwd: linked.map(Path::to_owned),
+            ..SessionCandidate::new(file, Claude)
+        };
         found.extend(files.into_iter().map(listed));
     }
     found
@@ -275,7 +279,7 @@ pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Optio
 
 /// Facts gathered from the lines of a session.
 #[derive(Default)]
-struct Seen {
+struct ForeignFacts {
     id: String,
     cwd: Option<PathBuf>,
     name: Option<String>,
@@ -289,7 +293,7 @@ struct Seen {
     is_helper: bool,
 }
 
-impl Seen {
+impl ForeignFacts {
     fn prompt(&mut self, text: &str) {
         self.messages = self.messages.saturating_add(1);
         if self.first_prompt.is_none() {
@@ -312,11 +316,11 @@ impl Seen {
 /// Reads the lines of one format.
 trait Look: Default {
     fn line(&mut self, line: &[u8]);
-    fn seen(&mut self) -> &mut Seen;
+    fn facts_mut(&mut self) -> &mut ForeignFacts;
 }
 
 /// Scans a small file, or both ends of a large one.
-fn look<L: Look>(file: &ListedFile) -> io::Result<Seen> {
+fn look<L: Look>(file: &ListedFile) -> io::Result<ForeignFacts> {
     let mut looked = L::default();
     let mut opened = open_regular(&file.path)?;
     if file.size <= WHOLE {
@@ -325,22 +329,22 @@ fn look<L: Look>(file: &ListedFile) -> io::Result<Seen> {
     } else {
         scan::head(&mut opened, |line| {
             looked.line(line);
-            !looked.seen().has_begun()
+            !looked.facts_mut().has_begun()
         })?;
-        if !looked.seen().is_helper {
+        if !looked.facts_mut().is_helper {
             // Without a time at the end, as when its last line is longer, the file's is the last.
-            looked.seen().latest = None;
+            looked.facts_mut().latest = None;
             let bytes = scan::end_of(&mut opened, END)?;
             lines(&bytes).for_each(|line| looked.line(line));
         }
-        looked.seen().messages = 0;
+        looked.facts_mut().messages = 0;
     }
-    Ok(std::mem::take(looked.seen()))
+    Ok(std::mem::take(looked.facts_mut()))
 }
 
 #[derive(Default)]
 struct ClaudeSession {
-    seen: Seen,
+    seen: ForeignFacts,
     title: Option<String>,
     /// The message id of the last answer, which can have several lines.
     answer: String,
@@ -386,14 +390,14 @@ impl Look for ClaudeSession {
         }
     }
 
-    fn seen(&mut self) -> &mut Seen {
+    fn facts_mut(&mut self) -> &mut ForeignFacts {
         &mut self.seen
     }
 }
 
 #[derive(Default)]
 struct CodexSession {
-    seen: Seen,
+    seen: ForeignFacts,
     has_meta: bool,
 }
 
@@ -423,7 +427,7 @@ impl Look for CodexSession {
         }
     }
 
-    fn seen(&mut self) -> &mut Seen {
+    fn facts_mut(&mut self) -> &mut ForeignFacts {
         &mut self.seen
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::session::read::{bare, lines};
-use crate::session::surrogates::{repair, repaired};
+use crate::session::surrogates::{repair, repair_json};
 use crate::settings::private_files::open_regular;
 
 /// The size limit of another agent's session, in bytes.
@@ -64,7 +64,7 @@ pub(super) fn objects(bytes: &[u8], mut take: impl FnMut(&Value)) -> usize {
     let mut torn: usize = 0;
     for line in lines(bytes) {
         // Most agents are written in JavaScript.
-        let line = std::str::from_utf8(line).map(repaired);
+        let line = std::str::from_utf8(line).map(repair_json);
         match line.map(|line| serde_json::from_str::<Value>(&line)) {
             Ok(Ok(value)) if value.is_object() => take(&value),
             _ => torn = torn.saturating_add(1),

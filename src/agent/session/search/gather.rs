@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use super::said::text_of;
-use super::store::{Known, NewText, Store, most_entries, packed};
+use super::store::{FileRow, NewText, Store, compress, most_entries};
 use super::tokens;
 use crate::secrets::redact::Redactor;
 use crate::session::entry::Entry;
@@ -37,13 +37,13 @@ pub(super) struct Stale<'a> {
     pub(super) origin: SessionOrigin,
     pub(super) size: i64,
     pub(super) modified: i64,
-    pub(super) known: Option<Known>,
+    pub(super) known: Option<FileRow>,
 }
 
 /// A stale file with everything that its reader needs.
 struct Job<'a> {
     file: &'a Stale<'a>,
-    known: Known,
+    known: FileRow,
     /// The stored entries of a file that is read as a whole.
     hashes: HashMap<u32, u64>,
 }
@@ -55,7 +55,7 @@ struct Part {
     /// Remove entries from this number on first.
     cut: Option<u32>,
     /// The state after it.
-    known: Known,
+    known: FileRow,
     is_last: bool,
 }
 
@@ -167,7 +167,7 @@ impl Reader<'_> {
     /// Reads the lines after those that were read before.
     fn read_lines(&mut self) -> io::Result<()> {
         let mut file = open_regular(self.job.file.path)?;
-        let mut known = Known { size: -1, ..self.job.known };
+        let mut known = FileRow { size: -1, ..self.job.known };
         let mut cut = None;
         if known.read > 0 && tail_hash(&file, known.read)? != known.tail {
             // It is another file now.
@@ -208,7 +208,7 @@ impl Reader<'_> {
     /// Reads the whole session, and leaves out what is stored.
     fn read_whole(&mut self) -> io::Result<()> {
         let entries = load::entries(self.job.file.path, self.job.file.origin)?;
-        let mut known = Known { size: -1, ..self.job.known };
+        let mut known = FileRow { size: -1, ..self.job.known };
         for (number, entry) in (0..most_entries()).zip(&entries) {
             self.add(number, entry);
             known.next = known.next.max(number.saturating_add(1));
@@ -235,14 +235,14 @@ impl Reader<'_> {
             entry: entry.id.to_string(),
             hash,
             words: tokens::distinct(&text),
-            text: packed(&text),
+            text: compress(&text),
         };
         self.bytes = self.bytes.saturating_add(new.text.len()).saturating_add(new.words.len());
         self.part.push(new);
     }
 
     /// Sends the collected part; false if nobody waits for it any more.
-    fn send(&mut self, cut: Option<u32>, known: Known, is_last: bool) -> bool {
+    fn send(&mut self, cut: Option<u32>, known: FileRow, is_last: bool) -> bool {
         self.bytes = 0;
         let texts = std::mem::take(&mut self.part);
         self.sender.send(Part { job: self.at, texts, cut, known, is_last }).is_ok()

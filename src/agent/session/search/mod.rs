@@ -21,7 +21,7 @@ use super::words::{matching, words_in};
 use crate::secrets::redact::Redactor;
 use crate::settings::private_files::LockFile;
 use gather::{Stale, gather};
-use store::{Known, Store, file_of};
+use store::{FileRow, Store, file_of};
 use tau_protocol::session_row::SessionRow;
 use tokens::Expressions;
 
@@ -97,10 +97,10 @@ pub fn search(
     match search_once(scope, query, limits, &mut first) {
         Err(error) if store::is_damage(&error) => {
             tracing::warn!(%error, "the index of what was said is damaged, and is made again");
-            match locked(scope.index, &mut first) {
-                Locked::Held(_lock) => Store::remove(scope.index)?,
-                Locked::Cancelled => return Ok(()),
-                Locked::Impossible => return Err(error),
+            match lock_index(scope.index, &mut first) {
+                LockOutcome::Held(_lock) => Store::remove(scope.index)?,
+                LockOutcome::Cancelled => return Ok(()),
+                LockOutcome::Impossible => return Err(error),
             }
             search_once(scope, query, limits, &mut first)
         }
@@ -116,7 +116,7 @@ fn search_once(
 ) -> io::Result<()> {
     let words = words_in(query);
     let Some(expressions) = tokens::expressions(&words) else { return Ok(()) };
-    let sessions = listed(scope);
+    let sessions = list_sessions(scope);
     let redactor = Redactor::new(scope.secrets);
     let (left, frequent) = (limits.total, FREQUENT);
     let mut hits = Hits { words, expressions, limits, left, frequent, redactor, emit };
@@ -128,7 +128,7 @@ fn search_once(
             Some((known.id, session))
         });
         let fresh: HashMap<i64, &Session> = fresh.collect();
-        if !hits.of_known(&store, &fresh)? {
+        if !hits.search_sessions(&store, &fresh)? {
             return Ok(());
         }
         searched.extend(fresh.into_values().map(|session| session.row.path.clone()));
@@ -136,10 +136,10 @@ fn search_once(
     if sessions.iter().all(|session| searched.contains(&session.row.path)) {
         return Ok(());
     }
-    let lock = match locked(scope.index, hits.emit) {
-        Locked::Held(lock) => Some(lock),
-        Locked::Cancelled => return Ok(()),
-        Locked::Impossible => None,
+    let lock = match lock_index(scope.index, hits.emit) {
+        LockOutcome::Held(lock) => Some(lock),
+        LockOutcome::Cancelled => return Ok(()),
+        LockOutcome::Impossible => None,
     };
     let store = match &lock {
         Some(_) => Store::create(scope.index),
@@ -229,7 +229,7 @@ impl Batch<'_> {
 }
 
 /// The sessions, last changed first.
-fn listed(scope: &SearchScope<'_>) -> Vec<Session> {
+fn list_sessions(scope: &SearchScope<'_>) -> Vec<Session> {
     let mut known = SessionIndex::load(scope.list_index);
     let mut sessions = Vec::new();
     list_files(scope.root, scope.others, scope.cwd, &mut known, &mut |file, row| {
@@ -248,11 +248,11 @@ fn nanoseconds(file: &ListedFile) -> i64 {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
-fn is_fresh(known: &Known, session: &Session) -> bool {
+fn is_fresh(known: &FileRow, session: &Session) -> bool {
     known.size == session.size && known.modified == session.modified
 }
 
-enum Locked {
+enum LockOutcome {
     Held(LockFile),
     Cancelled,
     /// The folder cannot be written to.
@@ -260,18 +260,18 @@ enum Locked {
 }
 
 /// Waits until no other process builds the index.
-fn locked(index: &Path, emit: &mut dyn FnMut(Option<SessionHit>) -> bool) -> Locked {
+fn lock_index(index: &Path, emit: &mut dyn FnMut(Option<SessionHit>) -> bool) -> LockOutcome {
     loop {
         match LockFile::try_take(&index.with_extension("lock")) {
-            Ok(Some(lock)) => return Locked::Held(lock),
+            Ok(Some(lock)) => return LockOutcome::Held(lock),
             Ok(None) => std::thread::sleep(LOCK_INTERVAL),
             Err(error) => {
                 tracing::warn!(%error, "the index of what was said cannot be locked");
-                return Locked::Impossible;
+                return LockOutcome::Impossible;
             }
         }
         if !emit(None) {
-            return Locked::Cancelled;
+            return LockOutcome::Cancelled;
         }
     }
 }
@@ -292,7 +292,7 @@ struct Hits<'a> {
 
 /// The rows of a session that were passed on or looked at.
 #[derive(Default)]
-struct Searched {
+struct SearchedRows {
     rows: HashSet<i64>,
     hits: usize,
 }
@@ -300,9 +300,9 @@ struct Searched {
 impl Hits<'_> {
     /// Passes on hits in these sessions, by their numbers in the index; returns whether to continue. The rows of
     /// all words with a beginning are gathered before the first of them is known, so whole words come first.
-    fn of_known(&mut self, store: &Store, sessions: &HashMap<i64, &Session>) -> io::Result<bool> {
+    fn search_sessions(&mut self, store: &Store, sessions: &HashMap<i64, &Session>) -> io::Result<bool> {
         let Expressions { whole, begun } = self.expressions.clone();
-        let mut searched: HashMap<i64, Searched> = HashMap::new();
+        let mut searched: HashMap<i64, SearchedRows> = HashMap::new();
         let (rows, is_complete) = rows_of(store, &whole, sessions, self.frequent)?;
         let mut newest: Vec<(i64, &Session)> = sessions.iter().map(|(id, session)| (*id, *session)).collect();
         newest.sort_by_key(|(_, session)| std::cmp::Reverse(session.modified));
@@ -336,7 +336,7 @@ impl Hits<'_> {
         })?;
         for (id, session) in files {
             let found = rows.get(id).map(Vec::as_slice).unwrap_or_default();
-            if !self.pass_on(store, session, found, &mut Searched::default())? {
+            if !self.pass_on(store, session, found, &mut SearchedRows::default())? {
                 return Ok(false);
             }
         }
@@ -348,7 +348,7 @@ impl Hits<'_> {
         store: &Store,
         session: &Session,
         rows: &[i64],
-        searched: &mut Searched,
+        searched: &mut SearchedRows,
     ) -> io::Result<bool> {
         for row in rows {
             if searched.hits == self.limits.per_session {
@@ -408,7 +408,7 @@ fn rows_of_file(store: &Store, expression: &str, file: i64) -> io::Result<Vec<i6
 
 #[cfg(test)]
 mod tests {
-    use super::store::{NewText, packed};
+    use super::store::{NewText, compress};
     use super::*;
 
     #[test]
@@ -426,7 +426,7 @@ mod tests {
                     entry: number.to_string(),
                     hash: 0,
                     words: tokens::distinct(&text),
-                    text: packed(&text),
+                    text: compress(&text),
                 };
                 store.put(file.id, &new).unwrap();
             }
@@ -446,7 +446,7 @@ mod tests {
             let left = limits.total;
             let redactor = Redactor::new(&[]);
             let mut hits = Hits { words, expressions, limits, left, frequent, redactor, emit: &mut emit };
-            hits.of_known(&store, &known).unwrap();
+            hits.search_sessions(&store, &known).unwrap();
             found
         };
         let all = SearchLimits { per_session: 100, total: 100 };

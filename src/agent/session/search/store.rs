@@ -48,7 +48,7 @@ const TABLES: &str = "
 
 /// The state of a file in the index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct FileRow {
     pub(super) id: i64,
     /// Its size and time when it was read completely; until then the size is -1.
     pub(super) size: i64,
@@ -78,7 +78,7 @@ pub(super) struct Store {
     db: Connection,
 }
 
-fn failed(error: rusqlite::Error) -> io::Error {
+fn to_io_error(error: rusqlite::Error) -> io::Error {
     io::Error::other(error)
 }
 
@@ -107,7 +107,7 @@ impl Store {
             0o600,
         )
         .open(path)?;
-        Self::begin(Connection::open(path).map_err(failed)?)
+        Self::begin(Connection::open(path).map_err(to_io_error)?)
     }
 
     /// Removes the index. Only for a process that holds its lock.
@@ -125,7 +125,7 @@ impl Store {
 
     /// An index that exists only until the end of the process.
     pub(super) fn in_memory() -> io::Result<Self> {
-        Self::begin(Connection::open_in_memory().map_err(failed)?)
+        Self::begin(Connection::open_in_memory().map_err(to_io_error)?)
     }
 
     /// The index, if there is one that can be used.
@@ -140,9 +140,9 @@ impl Store {
 
     fn of(db: Connection) -> io::Result<Self> {
         let store = Store { db };
-        store.db.busy_timeout(BUSY).map_err(failed)?;
-        store.db.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
-        store.db.pragma_update(None, "cache_size", -CACHE).map_err(failed)?;
+        store.db.busy_timeout(BUSY).map_err(to_io_error)?;
+        store.db.pragma_update(None, "synchronous", "NORMAL").map_err(to_io_error)?;
+        store.db.pragma_update(None, "cache_size", -CACHE).map_err(to_io_error)?;
         Ok(store)
     }
 
@@ -151,23 +151,23 @@ impl Store {
         let _: String = store
             .db
             .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
-            .map_err(failed)?;
-        store.db.execute_batch(TABLES).map_err(failed)?;
+            .map_err(to_io_error)?;
+        store.db.execute_batch(TABLES).map_err(to_io_error)?;
         let collected = "INSERT INTO words(words, rank) VALUES('hashsize', ?1)";
-        store.db.execute(collected, [COLLECTED]).map_err(failed)?;
-        store.db.pragma_update(None, "user_version", VERSION).map_err(failed)?;
+        store.db.execute(collected, [COLLECTED]).map_err(to_io_error)?;
+        store.db.pragma_update(None, "user_version", VERSION).map_err(to_io_error)?;
         Ok(store)
     }
 
     /// The files that it knows.
-    pub(super) fn files(&self) -> io::Result<HashMap<PathBuf, Known>> {
+    pub(super) fn files(&self) -> io::Result<HashMap<PathBuf, FileRow>> {
         let mut query = self
             .db
             .prepare("SELECT path, id, size, modified, read, tail, next FROM files")
-            .map_err(failed)?;
+            .map_err(to_io_error)?;
         let rows = query.query_map([], |row| {
             let path: Vec<u8> = row.get(0)?;
-            let known = Known {
+            let known = FileRow {
                 id: row.get(1)?,
                 size: row.get(2)?,
                 modified: row.get(3)?,
@@ -177,22 +177,22 @@ impl Store {
             };
             Ok((PathBuf::from(std::ffi::OsStr::from_bytes(&path)), known))
         });
-        rows.map_err(failed)?.collect::<Result<_, _>>().map_err(failed)
+        rows.map_err(to_io_error)?.collect::<Result<_, _>>().map_err(to_io_error)
     }
 
     /// Adds a file without entries.
-    pub(super) fn add_file(&self, path: &Path) -> io::Result<Known> {
+    pub(super) fn add_file(&self, path: &Path) -> io::Result<FileRow> {
         self.db
             .execute(
                 "INSERT INTO files (path, size, modified, read, tail, next) VALUES (?1, -1, 0, 0, 0, 0)",
                 [path.as_os_str().as_bytes()],
             )
-            .map_err(failed)?;
-        Ok(Known { id: self.db.last_insert_rowid(), size: -1, ..Known::default() })
+            .map_err(to_io_error)?;
+        Ok(FileRow { id: self.db.last_insert_rowid(), size: -1, ..FileRow::default() })
     }
 
     /// Stores the state of a file.
-    pub(super) fn set_file(&self, known: &Known) -> io::Result<()> {
+    pub(super) fn set_file(&self, known: &FileRow) -> io::Result<()> {
         let set = "UPDATE files SET size = ?2, modified = ?3, read = ?4, tail = ?5, next = ?6 WHERE id = ?1";
         let values = params![
             known.id,
@@ -202,21 +202,24 @@ impl Store {
             known.tail.cast_signed(),
             known.next
         ];
-        self.db.execute(set, values).map(drop).map_err(failed)
+        self.db.execute(set, values).map(drop).map_err(to_io_error)
     }
 
     /// Removes a file and its entries.
     pub(super) fn forget(&self, id: i64) -> io::Result<()> {
         self.cut(id, 0)?;
-        self.db.execute("DELETE FROM files WHERE id = ?1", [id]).map(drop).map_err(failed)
+        self.db.execute("DELETE FROM files WHERE id = ?1", [id]).map(drop).map_err(to_io_error)
     }
 
     /// Removes the entries of a file from this number on.
     pub(super) fn cut(&self, id: i64, from: u32) -> io::Result<()> {
         let range = [row(id, from), row(id.saturating_add(1), 0)];
         let words = "DELETE FROM words WHERE rowid IN (SELECT row FROM texts WHERE row >= ?1 AND row < ?2)";
-        self.db.execute(words, range).map_err(failed)?;
-        self.db.execute("DELETE FROM texts WHERE row >= ?1 AND row < ?2", range).map(drop).map_err(failed)
+        self.db.execute(words, range).map_err(to_io_error)?;
+        self.db
+            .execute("DELETE FROM texts WHERE row >= ?1 AND row < ?2", range)
+            .map(drop)
+            .map_err(to_io_error)
     }
 
     /// The hashes of the entries of a file, by their numbers.
@@ -224,19 +227,20 @@ impl Store {
         let mut query = self
             .db
             .prepare_cached("SELECT row, hash FROM texts WHERE row >= ?1 AND row < ?2")
-            .map_err(failed)?;
+            .map_err(to_io_error)?;
         let numbered =
             |row: &rusqlite::Row<'_>| Ok((number(row.get(0)?), row.get::<_, i64>(1)?.cast_unsigned()));
-        let rows = query.query_map([row(id, 0), row(id.saturating_add(1), 0)], numbered).map_err(failed)?;
-        rows.collect::<Result<_, _>>().map_err(failed)
+        let rows =
+            query.query_map([row(id, 0), row(id.saturating_add(1), 0)], numbered).map_err(to_io_error)?;
+        rows.collect::<Result<_, _>>().map_err(to_io_error)
     }
 
     /// Stores an entry, in place of the one with its number.
     pub(super) fn put(&self, id: i64, new: &NewText) -> io::Result<()> {
         let row = row(id, new.number);
         let known = "SELECT 1 FROM texts WHERE row = ?1";
-        let mut known = self.db.prepare_cached(known).map_err(failed)?;
-        if known.exists([row]).map_err(failed)? {
+        let mut known = self.db.prepare_cached(known).map_err(to_io_error)?;
+        if known.exists([row]).map_err(to_io_error)? {
             self.execute("DELETE FROM words WHERE rowid = ?1", params![row])?;
         }
         self.execute("INSERT INTO words (rowid, text) VALUES (?1, ?2)", params![row, new.words])?;
@@ -247,17 +251,17 @@ impl Store {
     }
 
     fn execute(&self, sql: &str, values: impl rusqlite::Params) -> io::Result<()> {
-        let mut statement = self.db.prepare_cached(sql).map_err(failed)?;
-        statement.execute(values).map(drop).map_err(failed)
+        let mut statement = self.db.prepare_cached(sql).map_err(to_io_error)?;
+        statement.execute(values).map(drop).map_err(to_io_error)
     }
 
     /// Runs `work` as one change: all of it is stored, or nothing.
     pub(super) fn all_or_nothing<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        self.db.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
+        self.db.execute_batch("BEGIN IMMEDIATE").map_err(to_io_error)?;
         match work() {
-            Ok(done) => self.db.execute_batch("COMMIT").map_err(failed).map(|()| done),
+            Ok(done) => self.db.execute_batch("COMMIT").map_err(to_io_error).map(|()| done),
             Err(error) => {
-                self.db.execute_batch("ROLLBACK").map_err(failed)?;
+                self.db.execute_batch("ROLLBACK").map_err(to_io_error)?;
                 Err(error)
             }
         }
@@ -274,10 +278,10 @@ impl Store {
         let query =
             "SELECT rowid FROM words WHERE words MATCH ?1 AND rowid >= ?2 AND rowid <= ?3 ORDER BY rowid";
         let (from, to) = (row(*files.start(), 0), row(*files.end(), (1 << ENTRY_BITS) - 1));
-        let mut query = self.db.prepare_cached(query).map_err(failed)?;
-        let mut rows = query.query(params![expression, from, to]).map_err(failed)?;
-        while let Some(found) = rows.next().map_err(failed)? {
-            if !take(found.get(0).map_err(failed)?) {
+        let mut query = self.db.prepare_cached(query).map_err(to_io_error)?;
+        let mut rows = query.query(params![expression, from, to]).map_err(to_io_error)?;
+        while let Some(found) = rows.next().map_err(to_io_error)? {
+            if !take(found.get(0).map_err(to_io_error)?) {
                 break;
             }
         }
@@ -287,10 +291,10 @@ impl Store {
     /// The id of the entry in a row, and its text.
     pub(super) fn text(&self, row: i64) -> io::Result<Option<(String, String)>> {
         let query = "SELECT entry, text FROM texts WHERE row = ?1";
-        let mut query = self.db.prepare_cached(query).map_err(failed)?;
+        let mut query = self.db.prepare_cached(query).map_err(to_io_error)?;
         let found = query.query_row([row], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?)));
-        match found.optional().map_err(failed)? {
-            Some((entry, bytes)) => Ok(Some((entry, unpacked(&bytes)?))),
+        match found.optional().map_err(to_io_error)? {
+            Some((entry, bytes)) => Ok(Some((entry, decompress(&bytes)?))),
             None => Ok(None),
         }
     }
@@ -315,14 +319,14 @@ pub(super) fn most_entries() -> u32 {
     (1 << ENTRY_BITS) - 1
 }
 
-pub(super) fn packed(text: &str) -> Vec<u8> {
+pub(super) fn compress(text: &str) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::with_capacity(text.len() / 3), Compression::new(1));
     // Writing to memory does not fail.
     encoder.write_all(text.as_bytes()).unwrap_or_default();
     encoder.finish().unwrap_or_default()
 }
 
-fn unpacked(bytes: &[u8]) -> io::Result<String> {
+fn decompress(bytes: &[u8]) -> io::Result<String> {
     let mut text = Vec::new();
     io::copy(&mut DeflateDecoder::new(bytes).take(LARGEST), &mut text)?;
     String::from_utf8(text).map_err(io::Error::other)

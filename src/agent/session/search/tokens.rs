@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::session::words::folded_char;
+use crate::session::words::fold_char;
 
 /// The maximum length of a word, in characters; the rest of a longer one is not indexed.
 const LONGEST: usize = 40;
@@ -58,7 +58,7 @@ fn each(text: &str, mut take: impl FnMut(&str)) {
         *length = 0;
     };
     for c in text.chars() {
-        let mut folded = folded_char(c).peekable();
+        let mut folded = fold_char(c).peekable();
         if folded.peek().is_none() {
             // The accent of the letter before.
             continue;

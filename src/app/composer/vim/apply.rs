@@ -24,7 +24,7 @@ impl Composer {
                 let plan = edit::put(&text, text.index(self.cursor()), *side, &self.register, times);
                 if let Some(plan) = plan {
                     self.carry_out(plan);
-                    self.changed_by(command, String::new());
+                    self.record_change(command, String::new());
                 }
             }
             Verb::Undo => self.travel(times, Composer::undo),
@@ -83,7 +83,7 @@ impl Composer {
         motion: &Motion,
         count: Option<usize>,
     ) -> Option<(Motion, usize)> {
-        let (motion, again) = motion::resolved(motion, self.vim.as_ref()?.find)?;
+        let (motion, again) = motion::resolve_find(motion, self.vim.as_ref()?.find)?;
         let to = motion::target(text, from, &motion, count, again)?;
         Some((motion, to))
     }
@@ -101,7 +101,7 @@ impl Composer {
         let found = self.span_of(&text, from, operator, target, command.count);
         let plan = found
             .as_ref()
-            .and_then(|(span, cursor)| edit::operated(&text, operator, span, *cursor, &self.register));
+            .and_then(|(span, cursor)| edit::plan_operator(&text, operator, span, *cursor, &self.register));
         let again = found.map(|(span, _)| match span.kind {
             SpanKind::Chars => Target::Again(span.kind, span.range.len()),
             SpanKind::Lines => {
@@ -122,7 +122,7 @@ impl Composer {
         match operator {
             Operator::Change => self.begin_insert(command, steps),
             Operator::Yank => {}
-            _ => self.changed_by(command, String::new()),
+            _ => self.record_change(command, String::new()),
         }
     }
 
@@ -148,13 +148,13 @@ impl Composer {
                     Operator::Change if !text.is_blank(from) => {
                         (motion::change_end(text, from, *kind, times) + 1).min(text.len())
                     }
-                    _ => motion::operated_word(text, from, *kind, times)?,
+                    _ => motion::operator_word_end(text, from, *kind, times)?,
                 };
-                Some(at_start(reached(text, from, to, Reach::AcrossLines)))
+                Some(at_start(span_between(text, from, to, Reach::AcrossLines)))
             }
             Target::Motion(motion) => {
                 let (motion, to) = self.lead(text, from, motion, count)?;
-                Some((reached(text, from, to, motion.reach()), from.min(to)))
+                Some((span_between(text, from, to, motion.reach()), from.min(to)))
             }
             Target::Chars => {
                 let end = (from + times).min(text.line_end(from));
@@ -193,7 +193,7 @@ impl Composer {
         self.register = plan.register.unwrap_or_else(|| std::mem::take(&mut self.register));
     }
 
-    pub(super) fn changed_by(&mut self, command: Command, typed: String) {
+    pub(super) fn record_change(&mut self, command: Command, typed: String) {
         if let Some(vim) = &mut self.vim {
             vim.change = Some(Change { command, typed });
         }
@@ -214,7 +214,7 @@ impl Composer {
 }
 
 /// The span of an operator between two positions.
-fn reached(text: &Text, from: usize, to: usize, reach: Reach) -> Span {
+fn span_between(text: &Text, from: usize, to: usize, reach: Reach) -> Span {
     let (start, end) = (from.min(to), from.max(to));
     let (first, last) = (text.row(start), text.row(end));
     match reach {

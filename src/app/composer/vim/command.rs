@@ -169,7 +169,7 @@ pub(super) fn parse(keys: &str, selecting: bool) -> Result<Command, NoCommand> {
     while keys.0.as_str().starts_with('"') {
         keys.next()?;
         keys.next()?;
-        count = multiplied(count, keys.count());
+        count = multiply_counts(count, keys.count());
     }
     let key = keys.next()?;
     if selecting { in_visual(key, count, &mut keys) } else { in_normal(key, count, &mut keys) }
@@ -193,7 +193,7 @@ impl Keys<'_> {
     }
 }
 
-fn multiplied(one: Option<usize>, other: Option<usize>) -> Option<usize> {
+fn multiply_counts(one: Option<usize>, other: Option<usize>) -> Option<usize> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.saturating_mul(other).min(MAX_COUNT)),
         (one, other) => one.or(other),
@@ -284,7 +284,7 @@ fn operation(written: &str, count: Option<usize>, keys: &mut Keys) -> Result<Com
         "gU" => Operator::Upper,
         _ => Operator::SwapCase,
     };
-    let count = multiplied(count, keys.count());
+    let count = multiply_counts(count, keys.count());
     let target = match keys.next()? {
         key if written.ends_with(key) => Target::Lines,
         key @ ('i' | 'a') => Target::Object(object(key, keys)?),

@@ -44,7 +44,7 @@ fn edit(text: &Text, range: Range<usize>, new: String) -> Edit {
 
 /// The effect of an operator on a span; `None` if it has none. The cursor starts at `cursor` and stays there
 /// unless the plan says otherwise.
-pub(super) fn operated(
+pub(super) fn plan_operator(
     text: &Text,
     operator: Operator,
     span: &Span,
@@ -96,7 +96,7 @@ pub(super) fn operated(
         (Operator::Join, _) => join(text, *rows.start(), (*rows.end()).max(rows.start() + 1)),
         (Operator::Lower, _) => changed(mapped(&str::to_lowercase), stays),
         (Operator::Upper, _) => changed(mapped(&str::to_uppercase), stays),
-        (Operator::SwapCase, _) => changed(mapped(&swapped), stays),
+        (Operator::SwapCase, _) => changed(mapped(&swap_case), stays),
         (Operator::Replace(c), _) => {
             let new = |old: &str| if old == "\n" { old.to_owned() } else { c.to_string() };
             let edits = vec![edit(text, range.clone(), range.map(|at| new(text.str(at))).collect())];
@@ -105,7 +105,7 @@ pub(super) fn operated(
     }
 }
 
-fn swapped(text: &str) -> String {
+fn swap_case(text: &str) -> String {
     let swap = |c: char| match c.is_lowercase() {
         true => c.to_uppercase().to_string(),
         false => c.to_lowercase().to_string(),
@@ -154,7 +154,7 @@ fn after_put(at: Place, new: &str) -> Rest {
 }
 
 /// A text repeated `times` times, up to the length limit.
-pub(super) fn repeated(text: &str, times: usize) -> String {
+pub(super) fn repeat_text(text: &str, times: usize) -> String {
     text.repeat(times.min((MAX_LEN / text.len().max(1)).max(1)))
 }
 
@@ -167,15 +167,15 @@ pub(super) fn put(text: &Text, cursor: usize, side: Side, register: &Register, t
     let (at, new, rest) = match (register.kind, side) {
         (SpanKind::Chars, _) => {
             let at = if side == Side::After { (cursor + 1).min(end) } else { cursor };
-            let new = repeated(&register.text, times);
+            let new = repeat_text(&register.text, times);
             let rest = after_put(text.place(at), &new);
             (at, new, rest)
         }
         (SpanKind::Lines, Side::After) => {
-            (end, repeated(&format!("\n{}", register.text), times), Rest::Indent(row + 1))
+            (end, repeat_text(&format!("\n{}", register.text), times), Rest::Indent(row + 1))
         }
         (SpanKind::Lines, Side::Before) => {
-            (text.start_of(row), repeated(&format!("{}\n", register.text), times), Rest::Indent(row))
+            (text.start_of(row), repeat_text(&format!("{}\n", register.text), times), Rest::Indent(row))
         }
     };
     let edits = vec![edit(text, at..at, new)];

@@ -85,11 +85,11 @@ impl Composer {
             let glue = if matches!(at, InsertAt::Below | InsertAt::Above) { "\n" } else { "" };
             let piece = format!("{glue}{typed}");
             let at = place_after(&text, before + chars);
-            self.splice(at, 0, &edit::repeated(&piece, count - 1));
+            self.splice(at, 0, &edit::repeat_text(&piece, count - 1));
         }
         self.join_steps(steps);
         if begins.is_none() || !typed.is_empty() {
-            self.changed_by(command, typed);
+            self.record_change(command, typed);
         }
     }
 }

@@ -83,7 +83,7 @@ impl Vim {
     }
 
     /// Records that the text was replaced as a whole.
-    pub(super) fn text_replaced(&mut self) {
+    pub(super) fn on_text_replaced(&mut self) {
         self.insertion = None;
     }
 }
@@ -100,7 +100,7 @@ fn as_char(key: Key, before: &str) -> Option<char> {
     match (key.code, key.mods) {
         (KeyCode::Char('r'), Mods::CTRL) => is_command.then_some('\x12'),
         (KeyCode::Backspace, Mods::NONE) => is_command.then_some('h'),
-        _ => key.typed(),
+        _ => key.typed_char(),
     }
 }
 
@@ -135,7 +135,7 @@ impl Composer {
     }
 
     /// The selection, from a line and character column up to another.
-    pub fn selected(&self) -> Option<Range<(usize, usize)>> {
+    pub fn selected_range(&self) -> Option<Range<(usize, usize)>> {
         let text = self.vim_text();
         let (kind, anchor) = self.visual()?;
         let span = apply::selection(&text, kind, anchor, self.cursor());

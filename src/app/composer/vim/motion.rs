@@ -34,7 +34,7 @@ impl Motion {
 }
 
 /// The motion, with a repeated search replaced by the last one.
-pub(super) fn resolved(motion: &Motion, last: Option<Find>) -> Option<(Motion, bool)> {
+pub(super) fn resolve_find(motion: &Motion, last: Option<Find>) -> Option<(Motion, bool)> {
     let turned = |direction| match direction {
         Direction::Forward => Direction::Back,
         Direction::Back => Direction::Forward,
@@ -66,25 +66,25 @@ pub(super) fn target(
         Motion::Right => Some((from + times).min(text.line_end(from))),
         Motion::Up => (row > 0).then(|| below(text, from, row.saturating_sub(times))),
         Motion::Down => (row < last_row).then(|| below(text, from, (row + times).min(last_row))),
-        Motion::Word(kind) => repeated(times, from, |at| word(text, at, *kind)),
-        Motion::WordBack(kind) => repeated(times, from, |at| word_back(text, at, *kind)),
-        Motion::WordEnd(kind) => repeated(times, from, |at| word_end(text, at, *kind)),
-        Motion::WordEndBack(kind) => repeated(times, from, |at| word_end_back(text, at, *kind)),
+        Motion::Word(kind) => repeat_step(times, from, |at| word(text, at, *kind)),
+        Motion::WordBack(kind) => repeat_step(times, from, |at| word_back(text, at, *kind)),
+        Motion::WordEnd(kind) => repeat_step(times, from, |at| word_end(text, at, *kind)),
+        Motion::WordEndBack(kind) => repeat_step(times, from, |at| word_end_back(text, at, *kind)),
         Motion::LineStart => Some(text.line_start(from)),
         Motion::FirstNonBlank => line(row),
         Motion::LineEnd => Some(text.end_of((row + times - 1).min(last_row))),
         Motion::FirstLine => line(count.map_or(0, |number| number - 1)),
         Motion::LastLine => line(count.map_or(last_row, |number| number - 1)),
-        Motion::Find(find) => found(text, from, *find, times, again),
+        Motion::Find(find) => find_char(text, from, *find, times, again),
         Motion::FindAgain | Motion::FindBack => None,
         Motion::Matching => matching(text, from),
-        Motion::ParagraphBack => repeated(times, from, |at| paragraph_back(text, at)),
-        Motion::Paragraph => repeated(times, from, |at| paragraph(text, at)),
+        Motion::ParagraphBack => repeat_step(times, from, |at| paragraph_back(text, at)),
+        Motion::Paragraph => repeat_step(times, from, |at| paragraph(text, at)),
     }
 }
 
 /// Takes up to `times` steps; `None` when not even one is possible.
-fn repeated(times: usize, from: usize, step: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+fn repeat_step(times: usize, from: usize, step: impl Fn(usize) -> Option<usize>) -> Option<usize> {
     let mut at = step(from)?;
     for _ in 1..times {
         let Some(next) = step(at) else { break };
@@ -158,18 +158,18 @@ fn word_end_back(text: &Text, from: usize, kind: WordKind) -> Option<usize> {
 /// The last position that `cw` changes: the end of the word that `from` is in, or of a later one.
 pub(super) fn change_end(text: &Text, from: usize, kind: WordKind, times: usize) -> usize {
     let end = run_end(text, from, kind);
-    repeated(times - 1, end, |at| word_end(text, at, kind)).filter(|_| times > 1).unwrap_or(end)
+    repeat_step(times - 1, end, |at| word_end(text, at, kind)).filter(|_| times > 1).unwrap_or(end)
 }
 
 /// The position to which `w` takes an operator: it does not cross the end of the line after the last
 /// word.
-pub(super) fn operated_word(text: &Text, from: usize, kind: WordKind, times: usize) -> Option<usize> {
-    let last = if times > 1 { repeated(times - 1, from, |at| word(text, at, kind))? } else { from };
+pub(super) fn operator_word_end(text: &Text, from: usize, kind: WordKind, times: usize) -> Option<usize> {
+    let last = if times > 1 { repeat_step(times - 1, from, |at| word(text, at, kind))? } else { from };
     let (to, end) = (word(text, last, kind)?, text.line_end(last));
     Some(if last < end { to.min(end) } else { to })
 }
 
-fn found(text: &Text, from: usize, find: Find, times: usize, again: bool) -> Option<usize> {
+fn find_char(text: &Text, from: usize, find: Find, times: usize, again: bool) -> Option<usize> {
     let is_wanted = |at: &usize| text.char(*at) == Some(find.what);
     let is_near = |at: usize| find.stop == FindStop::Before && again && times == 1 && is_wanted(&at);
     match find.direction {

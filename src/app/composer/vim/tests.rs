@@ -17,7 +17,7 @@ fn normal(text: &str) -> Composer {
 }
 
 /// The text with `|` at the cursor.
-fn shown(composer: &Composer) -> String {
+fn text_with_cursor(composer: &Composer) -> String {
     let (row, column) = composer.cursor();
     let mut lines: Vec<String> = composer.lines().to_vec();
     let at = lines[row].char_indices().nth(column).map_or(lines[row].len(), |(byte, _)| byte);
@@ -53,7 +53,7 @@ fn check(cases: &[(&str, &str, &str)]) {
         let mut composer = normal(before);
         press(&mut composer, keys);
         press(&mut composer, "<esc>");
-        let found = shown(&composer);
+        let found = text_with_cursor(&composer);
         if found != *after {
             wrong.push(format!("{before:?} {keys} -> {found:?} in place of {after:?}"));
         }
@@ -312,7 +312,7 @@ fn chips_and_clusters_are_one_character() {
     press(&mut composer, "<esc>x");
     assert_eq!(composer.text(), "");
     press(&mut composer, "p");
-    assert_eq!(composer.expanded().0, "line\n".repeat(50));
+    assert_eq!(composer.expanded_content().0, "line\n".repeat(50));
     press(&mut composer, "~u");
     check(&[("|👨‍👩‍👧‍👦e\u{301}x", "x", "|e\u{301}x"), ("|e\u{301}x", "rb", "|bx"), ("|한국어", "lx", "한|어")]);
 }
@@ -339,7 +339,7 @@ fn any_other_key_ends_an_incomplete_command_and_does_nothing_else() {
             assert_eq!(composer.vim_mode().map(|(_, keys)| keys), Some(""), "{keys} {other}");
             // A count goes with it.
             let left = if (keys, other) == ("2", "backspace") { "on|e two" } else { "one |two" };
-            assert_eq!(shown(&composer), left, "{keys} {other}");
+            assert_eq!(text_with_cursor(&composer), left, "{keys} {other}");
         }
     }
 }
@@ -350,7 +350,7 @@ fn what_is_put_in_place_of_the_text_is_not_repeated() {
     press(&mut composer, "i");
     composer.insert("see: ");
     composer.paste(&"line\n".repeat(30));
-    composer.reset(Some(composer.expanded().0));
+    composer.reset(Some(composer.expanded_content().0));
     composer.recall_earlier();
     press(&mut composer, "<esc>.");
     assert_eq!(composer.text(), "see: [paste #1 +30 lines]");
@@ -385,7 +385,7 @@ fn random_keys_are_taken_and_undone() {
             press(&mut composer, &key);
             let (row, column) = composer.cursor();
             assert!(column <= composer.lines()[row].chars().count(), "{pressed}");
-            composer.selected();
+            composer.selected_range();
         }
         press(&mut composer, "<esc><esc>");
         let last = composer.text();

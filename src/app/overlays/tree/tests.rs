@@ -17,7 +17,7 @@ fn view(rows: &[(&str, &str, RowKind)], leaf: usize) -> TreeView {
     view
 }
 
-fn forked() -> TreeView {
+fn forked_tree() -> TreeView {
     use RowKind::{Assistant, Setting, Tool, User};
     let rows = [
         ("a", "", User),
@@ -31,14 +31,14 @@ fn forked() -> TreeView {
     view(&rows, 6)
 }
 
-fn drawn(view: &TreeView) -> Vec<String> {
+fn drawn_rows(view: &TreeView) -> Vec<String> {
     let row = |shown: &TreeRow| {
         let id = &view.row(shown.row).unwrap().id;
         let mark = if shown.current { "*" } else { "" };
         let fold = if shown.folded { "+" } else { "" };
         format!("{}{id}{mark}{fold}", shown.lead)
     };
-    view.shown().iter().map(row).collect()
+    view.visible_rows().iter().map(row).collect()
 }
 
 fn press(view: &mut TreeView, keys: &str) -> KeyOutcome<TreeChoice> {
@@ -51,32 +51,32 @@ fn press(view: &mut TreeView, keys: &str) -> KeyOutcome<TreeChoice> {
 
 #[test]
 fn rows_go_right_only_where_the_tree_parts() {
-    let mut view = forked();
-    assert_eq!(drawn(&view), ["a", "b", "├ c", "└ d", "  t", "  e*"]);
+    let mut view = forked_tree();
+    assert_eq!(drawn_rows(&view), ["a", "b", "├ c", "└ d", "  t", "  e*"]);
     press(&mut view, "tab");
-    assert_eq!(drawn(&view), ["a", "b", "├ c", "└ d", "  e*"]);
+    assert_eq!(drawn_rows(&view), ["a", "b", "├ c", "└ d", "  e*"]);
     press(&mut view, "tab");
-    assert_eq!(drawn(&view), ["a", "├ c", "└ d*"]);
+    assert_eq!(drawn_rows(&view), ["a", "├ c", "└ d*"]);
     press(&mut view, "shift+tab shift+tab shift+tab");
-    assert_eq!(drawn(&view), ["a", "s", "b", "├ c", "└ d", "  t", "  e*"]);
+    assert_eq!(drawn_rows(&view), ["a", "s", "b", "├ c", "└ d", "  t", "  e*"]);
 }
 
 #[test]
 fn rows_are_folded_and_searched() {
-    let mut view = forked();
+    let mut view = forked_tree();
     press(&mut view, "up up left");
-    assert_eq!(drawn(&view), ["a", "b", "├ c", "└ d+"]);
+    assert_eq!(drawn_rows(&view), ["a", "b", "├ c", "└ d+"]);
     press(&mut view, "left left");
-    assert_eq!(drawn(&view), ["a", "b+"], "from a folded row up, and that folded");
+    assert_eq!(drawn_rows(&view), ["a", "b+"], "from a folded row up, and that folded");
     press(&mut view, "right");
-    assert_eq!(drawn(&view).len(), 4);
+    assert_eq!(drawn_rows(&view).len(), 4);
     press(&mut view, "t e x t space e");
-    assert_eq!(drawn(&view), ["a", "b", "├ c", "└ d", "  t", "  e*"], "a search looks into folds");
+    assert_eq!(drawn_rows(&view), ["a", "b", "├ c", "└ d", "  t", "  e*"], "a search looks into folds");
     press(&mut view, "backspace backspace backspace backspace backspace backspace e");
     assert_eq!(press(&mut view, "esc"), KeyOutcome::Handled);
-    let selected = view.selected();
+    let selected = view.selected_index();
     press(&mut view, "n o t h e r e esc");
-    assert_eq!(view.selected(), selected, "the place is kept where nothing matches");
+    assert_eq!(view.selected_index(), selected, "the place is kept where nothing matches");
     assert_eq!(press(&mut view, "esc"), KeyOutcome::Closed);
 }
 
@@ -100,14 +100,14 @@ fn a_choice_says_where_to_go_and_how() {
         ("ctrl+l enter", KeyOutcome::Done(TreeChoice::Label { entry_id: "e".into(), label: None })),
     ];
     for (keys, expected) in cases {
-        assert_eq!(press(&mut forked(), keys), expected, "{keys}");
+        assert_eq!(press(&mut forked_tree(), keys), expected, "{keys}");
     }
 }
 
 #[test]
 fn where_the_conversation_stands_is_not_what_a_search_leaves_of_it() {
     let to_b = KeyOutcome::Done(TreeChoice::Go { entry_id: "b".into(), summary: None });
-    assert_eq!(press(&mut forked(), "t e x t space b enter enter"), to_b);
+    assert_eq!(press(&mut forked_tree(), "t e x t space b enter enter"), to_b);
     let rows = [("a", "", RowKind::User), ("b", "a", RowKind::Assistant), ("s", "b", RowKind::Setting)];
     assert_eq!(
         press(&mut view(&rows, 2), "enter"),
@@ -127,5 +127,5 @@ fn a_long_conversation_is_laid_out_without_recursion() {
     });
     let mut view = TreeView::default();
     view.fill(Outline { rows: rows.collect(), leaf: Some(19_999) });
-    assert_eq!((view.shown().len(), view.selected()), (20_000, 19_999));
+    assert_eq!((view.visible_rows().len(), view.selected_index()), (20_000, 19_999));
 }

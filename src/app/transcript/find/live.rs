@@ -6,14 +6,14 @@ use crate::transcript::Transcript;
 
 impl Find {
     /// Notes that an entry must be searched again.
-    pub(in crate::transcript) fn entry_changed(&mut self, id: EntryId) {
+    pub(in crate::transcript) fn mark_changed(&mut self, id: EntryId) {
         self.changed.insert(id);
     }
 }
 
 impl Transcript {
     /// Finds the occurrences in changed entries. The user stays at the same place, if it still exists.
-    pub(crate) fn find_in_changed(&mut self) {
+    pub(crate) fn find_in_changed_entries(&mut self) {
         let Some(mut find) = self.find.take() else { return };
         let changed = std::mem::take(&mut find.changed);
         if let Some(needle) = find.needle() {

@@ -9,7 +9,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::attach::reach::Trouble;
 use crate::attach::server::Server;
-use crate::attach::wire::{Closed, Greeting, Happened, StreamRequest, frame};
+use crate::attach::wire::{EventBatch, Greeting, StreamEnd, StreamRequest, frame};
 use tau_agent::provider::http::tau_server::ServerStream;
 use tau_agent::provider::sse::{SseFrame, SseParser};
 
@@ -24,10 +24,10 @@ pub(super) enum Heard {
     /// The stream is open.
     Attached(Greeting),
     /// The session as a whole.
-    Opened(Happened),
-    Happened(Happened),
+    Opened(EventBatch),
+    Happened(EventBatch),
     /// The session was closed.
-    Closed(Closed),
+    Closed(StreamEnd),
     /// The stream ended, or could not be opened.
     Lost(Trouble),
 }
@@ -73,12 +73,12 @@ async fn read(mut stream: ServerStream, sender: &mpsc::Sender<Heard>) -> Option<
     loop {
         let bytes = match timeout(SILENCE, stream.chunk()).await {
             Ok(Ok(Some(bytes))) => bytes,
-            Ok(Ok(None)) => return Some(lost("the connection was closed")),
-            Ok(Err(failure)) => return Some(lost(&failure.message)),
-            Err(_) => return Some(lost("the server has gone silent")),
+            Ok(Ok(None)) => return Some(connection_loss("the connection was closed")),
+            Ok(Err(failure)) => return Some(connection_loss(&failure.message)),
+            Err(_) => return Some(connection_loss("the server has gone silent")),
         };
         let mut frames = Vec::new();
-        let parsed = parser.push(&bytes, |frame| frames.push(understood(frame)));
+        let parsed = parser.push(&bytes, |frame| frames.push(decode_frame(frame)));
         for heard in frames {
             let is_last = matches!(heard, Heard::Closed(_) | Heard::Lost(_));
             if sender.send(heard).await.is_err() || is_last {
@@ -86,24 +86,24 @@ async fn read(mut stream: ServerStream, sender: &mpsc::Sender<Heard>) -> Option<
             }
         }
         if parsed.is_err() {
-            return Some(lost("the server sent more than fits"));
+            return Some(connection_loss("the server sent more than fits"));
         }
     }
 }
 
-fn lost(why: &str) -> Heard {
+fn connection_loss(why: &str) -> Heard {
     Heard::Lost(Trouble::Unreachable(why.to_owned()))
 }
 
 /// Decodes a frame.
-fn understood(sse: &SseFrame) -> Heard {
+fn decode_frame(sse: &SseFrame) -> Heard {
     let data = sse.data.as_str();
     let heard = match sse.event.as_str() {
         frame::ATTACHED => serde_json::from_str(data).map(Heard::Attached),
         frame::OPENED => serde_json::from_str(data).map(Heard::Opened),
         frame::EVENTS => serde_json::from_str(data).map(Heard::Happened),
         frame::CLOSED => serde_json::from_str(data).map(Heard::Closed),
-        _ => return lost("the server sent something other than a session"),
+        _ => return connection_loss("the server sent something other than a session"),
     };
     heard.unwrap_or_else(|error| {
         tracing::warn!(%error, "an event of the server was not understood");

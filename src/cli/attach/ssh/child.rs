@@ -43,13 +43,13 @@ pub(super) struct SshChild {
     child: Child,
     pub input: Option<ChildStdin>,
     pub output: Option<ChildStdout>,
-    said: Said,
+    said: StderrLog,
     reading: Option<JoinHandle<()>>,
 }
 
 /// The messages of ssh, and of the other machine beside its output: those that are not shown are kept.
 #[derive(Clone, Debug, Default)]
-struct Said {
+struct StderrLog {
     lines: Arc<Mutex<VecDeque<String>>>,
     is_shown: Arc<AtomicBool>,
 }
@@ -84,7 +84,7 @@ impl SshChild {
         let mut child = ssh
             .spawn()
             .map_err(|error| format!("cannot start {}: {error}", plain::line(&program.to_string_lossy())))?;
-        let said = Said::default();
+        let said = StderrLog::default();
         said.is_shown.store(asks == Asks::Terminal, Ordering::Relaxed);
         let reading = child.stderr.take().map(|err| {
             let said = said.clone();
@@ -178,7 +178,7 @@ impl SshChild {
     }
 }
 
-impl Said {
+impl StderrLog {
     fn read(&self, err: impl Read) {
         let mut err = BufReader::new(err);
         loop {

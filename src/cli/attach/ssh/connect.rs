@@ -50,7 +50,7 @@ pub(super) fn attempt(address: &SshAddress, hello: &Hello, asks: Asks) -> Result
     let limit = (asks == Asks::Nobody).then_some(AGAIN);
     let answered = send(&mut ssh, hello).then(|| ssh.line(&scripts::ANSWERS, limit)).flatten();
     match answered {
-        Some((MARK, line)) => Ok(Attempt::Answered(ssh, understood(&line)?)),
+        Some((MARK, line)) => Ok(Attempt::Answered(ssh, decode_welcome(&line)?)),
         Some((_, line)) => Ok(Attempt::NoTau(OtherMachine::read(&line))),
         None if limit.is_some() => Ok(Attempt::Failed(ssh.stop())),
         None => {
@@ -64,14 +64,14 @@ pub(super) fn attempt(address: &SshAddress, hello: &Hello, asks: Asks) -> Result
 pub(super) fn ask_again(ssh: &mut SshChild, hello: &Hello) -> Result<Welcome, UserError> {
     let lost = || "the connection ended".to_owned();
     let line = send(ssh, hello).then(|| ssh.line(&[MARK], None)).flatten();
-    understood(&line.ok_or_else(lost)?.1)
+    decode_welcome(&line.ok_or_else(lost)?.1)
 }
 
 fn send(ssh: &mut SshChild, hello: &Hello) -> bool {
     serde_json::to_string(hello).is_ok_and(|line| ssh.send(&line).is_ok())
 }
 
-fn understood(line: &str) -> Result<Welcome, UserError> {
+fn decode_welcome(line: &str) -> Result<Welcome, UserError> {
     serde_json::from_str(line)
         .map_err(|_| "the tau there answers in a way that this one does not understand".to_owned().into())
 }

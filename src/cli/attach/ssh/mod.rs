@@ -112,7 +112,7 @@ fn choose(address: &SshAddress, sessions: &[LiveRow], hello: &mut Hello) -> Resu
         )));
     }
     let shown = sessions.get(..LISTED.min(sessions.len())).unwrap_or_default();
-    let rows: Vec<[String; 4]> = (1..).zip(shown).map(|(number, row)| listed(number, row)).collect();
+    let rows: Vec<[String; 4]> = (1..).zip(shown).map(|(number, row)| row_cells(number, row)).collect();
     let list = match shown {
         [] => format!("No session is open on {machine}.\nFolder to work in: "),
         _ => format!(
@@ -138,7 +138,7 @@ fn choose(address: &SshAddress, sessions: &[LiveRow], hello: &mut Hello) -> Resu
 }
 
 /// A row of the list. Its text is from elsewhere.
-fn listed(number: usize, row: &LiveRow) -> [String; 4] {
+fn row_cells(number: usize, row: &LiveRow) -> [String; 4] {
     let title: String = plain::line(&row.title).chars().take(MAX_TITLE).collect();
     let directory = plain::line(&row.directory.display().to_string());
     [number.to_string(), row.state.name().to_owned(), title, directory]

@@ -1,8 +1,8 @@
 //! The scripts for the other machine. A login shell of any kind passes them to `sh`, so they have no single
 //! quotes and no backslashes; and nothing of the user's is in them.
 
+use crate::attach::wire::protocol_version;
 use crate::attach::wire::relay::{MARK, PROTOCOL, WORD};
-use crate::attach::wire::spoken;
 
 /// The beginning of the line that says that no tau was found.
 pub(super) const NONE: &str = "tau-none: ";
@@ -20,13 +20,13 @@ pub(super) const ANSWERS: [&str; 2] = [MARK, NONE];
 
 /// The name of this tau in the folder of copies: copies of other versions and builds stay beside it.
 fn name() -> String {
-    let number: String = spoken().chars().rev().take_while(char::is_ascii_digit).collect();
+    let number: String = protocol_version().chars().rev().take_while(char::is_ascii_digit).collect();
     format!("tau-{}-{}", env!("CARGO_PKG_VERSION"), number.chars().rev().collect::<String>())
 }
 
 /// Starts the relay of a tau that speaks as this one does, wherever it is, to do this; else says what there is.
 pub(super) fn find(what: &str) -> String {
-    let (spoken, name) = (spoken(), name());
+    let (spoken, name) = (protocol_version(), name());
     in_sh(&format!(
         "{FOLDER}f=\"\"; for t in tau \"$HOME/.local/bin/tau\" \"$d/{name}\"; do \
          p=$(command -v \"$t\") || continue; \
@@ -38,7 +38,7 @@ pub(super) fn find(what: &str) -> String {
 
 /// Puts the program of this size on standard input into the folder of copies, if it runs there.
 pub(super) fn copy(size: u64) -> String {
-    let (spoken, name) = (spoken(), name());
+    let (spoken, name) = (protocol_version(), name());
     in_sh(&format!(
         "set -e; umask 077; {FOLDER}mkdir -p \"$d\"; t=\"$d/.{name}.$$\"; \
          gone() {{ rm -f \"$t\"; }}; trap gone EXIT; trap \"exit 1\" HUP INT PIPE TERM; cat >\"$t\"; \

@@ -81,7 +81,7 @@ fn servers(environment: &Environment, section: &mut Section) -> bool {
             section.advise(Advice::Hint(text));
         }
     }
-    let text: Vec<String> = found.iter().map(described).collect();
+    let text: Vec<String> = found.iter().map(describe).collect();
     let text = if text.is_empty() { "none answers on this machine".to_owned() } else { text.join(", ") };
     let value: Vec<Value> = found
         .iter()
@@ -94,7 +94,7 @@ fn servers(environment: &Environment, section: &mut Section) -> bool {
     !found.is_empty()
 }
 
-fn described(server: &LocalServer) -> String {
+fn describe(server: &LocalServer) -> String {
     let names: Vec<&str> = server.models.iter().take(NAMES).map(|model| model.id.as_str()).collect();
     let more = server.models.len().saturating_sub(NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };

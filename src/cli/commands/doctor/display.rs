@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::report::{Advice, Fact, Section};
-use crate::tui::measuring::remembered;
+use crate::tui::measuring::load_terminal;
 use crate::tui::{clipboard, color_support, terminal};
 use tau_view::color::ColorDepth;
 
@@ -35,7 +35,7 @@ pub(super) fn terminal(terminals: &Path) -> Section {
     } else {
         section.add(Fact::value("size", "standard input or output is not a terminal", ()));
     }
-    let (depth, why) = color_support::detected_colors();
+    let (depth, why) = color_support::detect_colors();
     let (text, value) = match depth {
         ColorDepth::True => ("24-bit", "24bit"),
         ColorDepth::Ansi256 => ("256", "256"),
@@ -59,7 +59,7 @@ pub(super) fn terminal(terminals: &Path) -> Section {
 
 /// The terminal's width of the characters on which terminals differ, where tau has measured it.
 fn widths(section: &mut Section, terminals: &Path) {
-    let Some(measured) = remembered(terminals).map(|remembered| remembered.widths) else {
+    let Some(measured) = load_terminal(terminals).map(|remembered| remembered.widths) else {
         section.add(Fact::value("widths", "not measured yet; starting tau in this terminal does", ()));
         return;
     };

@@ -24,7 +24,7 @@ pub(super) fn add_to(section: &mut Section) {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return;
     }
-    let Some(took) = measured() else {
+    let Some(took) = median_round_trip() else {
         section.add(Fact::value("key echo", "the terminal did not answer", ()));
         return;
     };
@@ -37,7 +37,7 @@ pub(super) fn add_to(section: &mut Section) {
     }
 }
 
-fn measured() -> Option<Duration> {
+fn median_round_trip() -> Option<Duration> {
     let quiet = Quiet::begin().ok()?;
     let end = Instant::now() + TIMEOUT;
     let mut times: Vec<Duration> = (0..ROUNDS).map_while(|_| round_trip(end)).collect();

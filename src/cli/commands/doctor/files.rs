@@ -14,7 +14,7 @@ use crate::compose::session_lookup;
 use crate::import::{self, Meaning, SetUp};
 use tau_agent::context::instruction_files::InstructionPlaces;
 use tau_agent::settings::Paths;
-use tau_tools::counted::{byte_size, counted};
+use tau_tools::counted::{byte_size, pluralize};
 
 /// With fewer free bytes, tau cannot save a session.
 const NEEDED_BYTES: u64 = 1 << 20;
@@ -116,7 +116,7 @@ pub(super) fn disk(paths: &Paths, sessions: &Path, retention: u64) -> Section {
     }
     let kept = match retention {
         0 => "sessions and undo data are kept until you delete them".to_owned(),
-        days => format!("sessions and undo data go to the trash after {}", counted(days, "day")),
+        days => format!("sessions and undo data go to the trash after {}", pluralize(days, "day")),
     };
     section.add(Fact::value("retention", kept, retention));
     let free = nearest(sessions).and_then(|path| rustix::fs::statvfs(path).ok());

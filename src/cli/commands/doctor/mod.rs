@@ -70,22 +70,22 @@ fn examine(environment: Environment) -> Vec<Section> {
     };
     let (own_paths, own_sessions) = (paths.clone(), sessions.clone());
     let (other_paths, other_sessions) = (paths.clone(), sessions.clone());
-    let mut terminal = bounded("terminal", move || display::terminal(&terminals));
+    let mut terminal = with_timeout("terminal", move || display::terminal(&terminals));
     echo::add_to(&mut terminal);
     let mut sections = vec![install, settings, terminal];
     if option_key::is_asked() {
-        sections.push(bounded(option_key::NAME, option_key::option_key));
+        sections.push(with_timeout(option_key::NAME, option_key::option_key));
     }
     sections.extend([
-        bounded("clipboard", display::clipboard),
-        bounded("search", move || search::search(&search_settings, &keys)),
-        bounded("model", move || connections::model(&environment)),
-        bounded("instructions", move || files::instructions(&places)),
-        bounded("other agents", move || files::other_agents(&other_paths, &other_sessions)),
-        bounded("paths", move || files::paths(&own_paths, &own_sessions)),
-        bounded("disk", move || files::disk(&paths, &sessions, retention)),
-        bounded("limits", files::limits),
-        bounded("sandbox", move || sandbox::sandbox(&sandbox_settings, &sandbox_paths)),
+        with_timeout("clipboard", display::clipboard),
+        with_timeout("search", move || search::search(&search_settings, &keys)),
+        with_timeout("model", move || connections::model(&environment)),
+        with_timeout("instructions", move || files::instructions(&places)),
+        with_timeout("other agents", move || files::other_agents(&other_paths, &other_sessions)),
+        with_timeout("paths", move || files::paths(&own_paths, &own_sessions)),
+        with_timeout("disk", move || files::disk(&paths, &sessions, retention)),
+        with_timeout("limits", files::limits),
+        with_timeout("sandbox", move || sandbox::sandbox(&sandbox_settings, &sandbox_paths)),
     ]);
     sections
 }
@@ -107,7 +107,7 @@ fn install(settings: &Settings) -> Section {
 }
 
 /// The result of `probe`, or that it took too long. A hanging probe is abandoned.
-fn bounded(name: &'static str, probe: impl FnOnce() -> Section + Send + 'static) -> Section {
+fn with_timeout(name: &'static str, probe: impl FnOnce() -> Section + Send + 'static) -> Section {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(probe()));
     receiver.recv_timeout(TIMEOUT).unwrap_or_else(|_| {
@@ -127,7 +127,7 @@ mod tests {
     fn a_probe_that_hangs_holds_nothing_up() {
         let (_held, hangs) = mpsc::channel::<()>();
         let begun = std::time::Instant::now();
-        let section = bounded("paths", move || {
+        let section = with_timeout("paths", move || {
             let _ = hangs.recv();
             Section::new("paths")
         });

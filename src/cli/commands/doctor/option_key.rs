@@ -59,14 +59,14 @@ pub(super) fn option_key() -> Section {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let file = |path: &Path| read_text(path, MAX_SIZE).ok();
     let home = std::env::home_dir().unwrap_or_default();
-    let machine = Machine { home: &home, variable: &variable, file: &file, preferences: &exported };
+    let machine = Machine { home: &home, variable: &variable, file: &file, preferences: &read_preferences };
     if is_far() { over_ssh() } else { examine(&machine) }
 }
 
 pub(super) const NAME: &str = "option key";
 
 /// The preferences of a program on a Mac.
-fn exported(domain: &str) -> Option<String> {
+fn read_preferences(domain: &str) -> Option<String> {
     let mut command = Command::new("/usr/bin/defaults");
     command.args(["export", domain, "-"]).stdin(Stdio::null()).stderr(Stdio::null());
     let output = command.output().ok().filter(|output| output.status.success())?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::report::{Advice, Fact, Section};
-use crate::compose::sandbox::{left_out, policy};
+use crate::compose::sandbox::{policy, readonly_workspace_reason};
 use tau_agent::settings::{Paths, Settings};
 use tau_tools::sandbox::confinement::Guard;
 use tau_tools::sandbox::support::Support;
@@ -12,7 +12,7 @@ pub(super) fn sandbox(settings: &Settings, paths: &Paths) -> Section {
     let mut section = Section::new("sandbox");
     let support = Support::here();
     let policy = policy(settings, paths, &std::env::current_dir().unwrap_or_else(|_| Path::new("/").into()));
-    section.add(Fact::text("in force", support.enforced(&policy)));
+    section.add(Fact::text("in force", support.enforcement(&policy)));
     let landlock = match support.landlock {
         0 => "not in this kernel".to_owned(),
         version => format!("version {version} of its interface"),
@@ -32,17 +32,17 @@ pub(super) fn sandbox(settings: &Settings, paths: &Paths) -> Section {
             section.advise(Advice::Hint(text.to_owned()));
         }
     }
-    let unasked = match support.confines_unasked() {
+    let unasked = match support.confines_unasked_commands() {
         true => "confined",
         false => "only the short list runs, unconfined",
     };
-    section.add(Fact::value("without a question", unasked, support.confines_unasked()));
-    if !support.confines_unasked() {
+    section.add(Fact::value("without a question", unasked, support.confines_unasked_commands()));
+    if !support.confines_unasked_commands() {
         let text = "this machine cannot confine commands that run without a question, so tau asks about all but a \
                     few; see docs/permissions.md#what-runs-without-a-question";
         section.advise(Advice::Hint(text.to_owned()));
     }
-    for text in support.shortfall(&policy).into_iter().chain(left_out(&policy)) {
+    for text in support.shortfall(&policy).into_iter().chain(readonly_workspace_reason(&policy)) {
         section.advise(Advice::Hint(format!("sandbox: {text}")));
     }
     section

@@ -21,8 +21,8 @@ use super::output_schema::{Output, OutputSchema, Violations};
 use super::print::{CUT_OFF, NO_TEXT, NOBODY_DECIDES};
 use super::prompts::CliPrompt;
 use crate::compose::profile::FrontEndProfile;
-use crate::process::exit::{Exit, output_failed, warn};
-use crate::process::signals::Caught;
+use crate::process::exit::{Exit, report_output_failure, warn};
+use crate::process::signals::CaughtSignal;
 use crate::protocol;
 use crate::rpc::lines::{InputLine, LineReader, MAX_LEN};
 use input::InputCommand;
@@ -66,7 +66,7 @@ pub async fn run<R: AsyncRead + Unpin>(
     agent: AgentHandle,
     options: JsonOptions<R>,
     out: impl AsyncWrite + Unpin,
-    signals: impl AsyncFnMut() -> Caught,
+    signals: impl AsyncFnMut() -> CaughtSignal,
 ) -> Exit {
     let pursues =
         options.goal.is_some() && !options.continues && options.prompts.is_empty() && options.input.is_none();
@@ -98,7 +98,7 @@ pub async fn run<R: AsyncRead + Unpin>(
         spending: Spending::default(),
     };
     if run.write(&options.header).await {
-        run.greeted().await;
+        run.consume_startup_events().await;
         run.work().await;
         run.keep(options.output).await;
     }
@@ -148,9 +148,9 @@ enum Wake {
     Line(Option<InputLine>),
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> JsonRun<R, W, S> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> CaughtSignal> JsonRun<R, W, S> {
     /// Skips the agent's start-up events, which belong to no prompt.
-    async fn greeted(&mut self) {
+    async fn consume_startup_events(&mut self) {
         while let Some(event) = self.driver.agent.events.recv().await {
             self.spending.take(&event);
             match event {
@@ -175,7 +175,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                     continue;
                 }
             };
-            self.note_failed();
+            self.note_failure();
             (self.outcome, self.error) = (Exit::Ok, None);
             // With arguments, any refusal counts in the end; each line is judged by itself.
             self.refused &= !self.takes_lines;
@@ -185,7 +185,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             {
                 return;
             }
-            let continues = self.prompt(next).await && self.validated().await;
+            let continues = self.prompt(next).await && self.validate_answer().await;
             if self.answer.text().is_none() {
                 self.answer = earlier;
             }
@@ -200,7 +200,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
     }
 
     /// Keeps the outcome of the first line that failed, for the end of everything.
-    fn note_failed(&mut self) {
+    fn note_failure(&mut self) {
         // The writer intended to end an interrupted prompt.
         if !matches!(self.outcome, Exit::Ok | Exit::Aborted) && self.failed.is_none() {
             self.failed = Some((self.outcome, self.error.clone()));
@@ -209,12 +209,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
 
     /// Sends a prompt and follows it to its end. False when no work is left.
     async fn prompt(&mut self, prompt: AgentCommand) -> bool {
-        self.driver.agent.commands.send(prompt).await.is_ok() && self.settled().await
+        self.driver.agent.commands.send(prompt).await.is_ok() && self.follow_prompt().await
     }
 
     /// Checks the answer against the schema, if any; asks once more if it is invalid, and reports the result.
     /// False when no work is left.
-    async fn validated(&mut self) -> bool {
+    async fn validate_answer(&mut self) -> bool {
         self.checked = self.check();
         if let Some(Err(violations)) = &self.checked {
             let prompt = CliPrompt { text: violations.repair_prompt(), images: Vec::new() };
@@ -248,7 +248,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
     }
 
     /// Follows a prompt to its end. False when no work is left.
-    async fn settled(&mut self) -> bool {
+    async fn follow_prompt(&mut self) -> bool {
         let mut has_begun = false;
         loop {
             match self.wake().await {
@@ -305,7 +305,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             Wake::Line(None) => {
                 self.lines = None;
                 self.deny_waiting();
-                self.decline_asked();
+                self.decline_questions();
             }
             Wake::Batch(BatchEvent::Stop(Stop::Begin)) => {
                 self.driver.abort();
@@ -372,7 +372,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
     }
 
     /// Declines the questions of MCP servers that cannot be answered.
-    fn decline_asked(&mut self) {
+    fn decline_questions(&mut self) {
         for id in std::mem::take(&mut self.asked) {
             self.answer_question(id, QuestionAnswer::Declined);
         }
@@ -437,7 +437,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             }) => {
                 self.asked.push(id.clone());
                 if self.lines.is_none() {
-                    self.decline_asked();
+                    self.decline_questions();
                 }
             }
             AgentEvent::Questions(QuestionEvent::AskWithdrawn { id }) => {
@@ -511,7 +511,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             Some(Err(error)) => {
                 // A closed reader is no failure.
                 if error.kind() != ErrorKind::BrokenPipe && !std::mem::replace(&mut self.unwritable, true) {
-                    output_failed(&error);
+                    report_output_failure(&error);
                 }
                 false
             }

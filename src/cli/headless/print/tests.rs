@@ -80,7 +80,7 @@ fn turn(text: &str, stop_reason: StopReason) -> Vec<AgentEvent> {
     ]
 }
 
-fn settled() -> Vec<AgentEvent> {
+fn settled_events() -> Vec<AgentEvent> {
     vec![AgentEvent::Run(RunEvent::AgentSettled { aborted: false })]
 }
 
@@ -123,7 +123,7 @@ struct Ran {
     commands: Vec<String>,
 }
 
-async fn no_signal() -> Caught {
+async fn no_signal() -> CaughtSignal {
     std::future::pending().await
 }
 
@@ -131,7 +131,7 @@ async fn run_with(
     prompts: &[&str],
     scripts: Vec<Vec<AgentEvent>>,
     change: impl FnOnce(&mut PrintOptions, &mut PrintStreams),
-    signals: impl AsyncFnMut() -> Caught,
+    signals: impl AsyncFnMut() -> CaughtSignal,
 ) -> Ran {
     let (out, err) = (Pad::default(), Pad::default());
     let prompts = prompts.iter().map(|text| CliPrompt { text: (*text).to_owned(), images: Vec::new() });
@@ -158,12 +158,12 @@ async fn check(scripts: Vec<Vec<AgentEvent>>, exit: Exit, out: &str, err: &str) 
 
 #[tokio::test]
 async fn each_end_of_an_answer_has_its_output_and_code() {
-    let stop = |text| [turn(text, StopReason::Stop), settled()].concat();
+    let stop = |text| [turn(text, StopReason::Stop), settled_events()].concat();
     check(vec![stop("four")], Exit::Ok, "four\n", "").await;
     check(vec![stop("four\n"), stop("six")], Exit::Ok, "four\nsix\n", "").await;
     let called = [turn("let me look", StopReason::ToolUse), stop("found")].concat();
     check(vec![called], Exit::Ok, "found\n", "").await;
-    let failed = [turn("", StopReason::Error), settled()].concat();
+    let failed = [turn("", StopReason::Error), settled_events()].concat();
     check(vec![failed.clone(), stop("never")], Exit::Model, "", "overloaded").await;
     let retried = [turn("", StopReason::Error), stop("then")].concat();
     check(vec![retried], Exit::Ok, "then\n", "").await;
@@ -172,9 +172,9 @@ async fn each_end_of_an_answer_has_its_output_and_code() {
     check(vec![again], Exit::Ok, "first half, second half\n", "").await;
     let continued = [turn("first half, ", StopReason::Aborted), stop("second half")].concat();
     check(vec![continued], Exit::Ok, "first half, second half\n", "").await;
-    let cut = [turn("half", StopReason::Length), settled()].concat();
+    let cut = [turn("half", StopReason::Length), settled_events()].concat();
     check(vec![cut], Exit::Limit, "half\n", "output limit").await;
-    check(vec![settled()], Exit::Model, "", "no answer").await;
+    check(vec![settled_events()], Exit::Model, "", "no answer").await;
     check(vec![stop("")], Exit::Model, "", "ended without an answer").await;
     check(vec![], Exit::Usage, "", "no prompt").await;
     let question = Question::Confirm { title: "run rm -rf?".into(), message: String::new() };
@@ -186,14 +186,15 @@ async fn each_end_of_an_answer_has_its_output_and_code() {
         text: "no model is set".into(),
         hint: Some("use --model".into()),
     });
-    check(vec![[vec![notice], settled()].concat()], Exit::Model, "", "no model is set (use --model)").await;
+    check(vec![[vec![notice], settled_events()].concat()], Exit::Model, "", "no model is set (use --model)")
+        .await;
 }
 
 #[tokio::test]
 async fn limits_end_the_run() {
     for (reason, exit) in [(RunEnd::Turns, Exit::Limit), (RunEnd::Repeats, Exit::Stuck)] {
         let stopped = vec![AgentEvent::Run(RunEvent::RunStopped { reason })];
-        let ended = [turn("one", StopReason::ToolUse), stopped, settled()].concat();
+        let ended = [turn("one", StopReason::ToolUse), stopped, settled_events()].concat();
         let ran = run_with(&["a", "b"], vec![ended], |_, _| {}, no_signal).await;
         assert_eq!((ran.exit, ran.out.as_str()), (exit, ""), "{}", ran.err);
         assert_eq!(ran.commands, ["a", "shutdown"]);
@@ -207,7 +208,9 @@ async fn limits_end_the_run() {
 
 #[tokio::test]
 async fn a_signal_aborts_in_order_and_a_second_one_at_once() {
-    for (caught, exit) in [(Caught::Interrupt, Exit::Aborted), (Caught::Terminate, Exit::Terminated)] {
+    for (caught, exit) in
+        [(CaughtSignal::Interrupt, Exit::Aborted), (CaughtSignal::Terminate, Exit::Terminated)]
+    {
         let mut left = 1;
         let once = async || {
             if left == 0 {
@@ -234,7 +237,7 @@ async fn a_signal_aborts_in_order_and_a_second_one_at_once() {
         progress: ProgressLine::new(Box::new(Pad::default()), Liveliness::Quiet),
     };
     let options = PrintOptions { prompts, ..PrintOptions::default() };
-    let always = async || Caught::Interrupt;
+    let always = async || CaughtSignal::Interrupt;
     assert_eq!(run(AgentHandle { commands, events, task }, options, streams, always).await, Exit::Aborted);
     assert!(start.elapsed() < GRACE, "{:?}", start.elapsed());
 }
@@ -242,7 +245,7 @@ async fn a_signal_aborts_in_order_and_a_second_one_at_once() {
 #[tokio::test]
 async fn the_answer_is_raw_in_a_pipe_and_harmless_on_a_terminal() {
     let text = "a\tb\r\n\x1b]52;c;eA==\x07日本\x1b[31m\u{61c}\u{115f}\u{3164}\u{ffa0}\u{180e}";
-    let script = || vec![[turn(text, StopReason::Stop), settled()].concat()];
+    let script = || vec![[turn(text, StopReason::Stop), settled_events()].concat()];
     let ran = run_with(&["a"], script(), |_, _| {}, no_signal).await;
     assert_eq!(ran.out, format!("{text}\n"));
     let ran = run_with(&["a"], script(), |_, streams| streams.out_is_terminal = true, no_signal).await;
@@ -251,7 +254,7 @@ async fn the_answer_is_raw_in_a_pipe_and_harmless_on_a_terminal() {
 
 #[tokio::test]
 async fn a_closed_pipe_is_no_error_and_a_file_gets_the_last_answer() {
-    let stop = |text| [turn(text, StopReason::Stop), settled()].concat();
+    let stop = |text| [turn(text, StopReason::Stop), settled_events()].concat();
     let closed =
         |_: &mut PrintOptions, streams: &mut PrintStreams| streams.out = Box::new(tokio::io::duplex(1).0);
     let ran = run_with(&["a", "b"], vec![stop("one")], closed, no_signal).await;
@@ -273,7 +276,7 @@ async fn progress_is_for_terminals_and_carries_no_foreign_escapes() {
         tool_name: "bash".into(),
         args: json!({"command": "printf '\u{1b}[31m'"}),
     });
-    let script = || vec![[vec![call.clone()], turn("done", StopReason::Stop), settled()].concat()];
+    let script = || vec![[vec![call.clone()], turn("done", StopReason::Stop), settled_events()].concat()];
     for lively in [Liveliness::Quiet, Liveliness::Lines, Liveliness::Moving] {
         let err = Pad::default();
         let watched = |_: &mut PrintOptions, streams: &mut PrintStreams| {
@@ -292,11 +295,12 @@ fn long_waits_are_reported_however_short_each_is() {
         let (mut now, mut waiting, mut reports, mut reasons) = (Instant::now(), None, 0, 0);
         for _ in 0..count {
             let delay = Duration::from_secs(delay);
-            let mut next = Waiting::begun(waiting.take(), now, delay, "the quota is used up".into());
+            let mut next =
+                Waiting::begin_or_extend(waiting.take(), now, delay, "the quota is used up".into());
             let mut due = (next.due <= now).then_some(now).or(next.tells());
             while let Some(at) = due {
                 reports += 1;
-                reasons += usize::from(next.told(at).is_some());
+                reasons += usize::from(next.record_report(at).is_some());
                 due = next.tells();
             }
             now += delay;

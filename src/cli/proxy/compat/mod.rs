@@ -20,7 +20,7 @@ use tau_agent::provider::Failure;
 use tau_protocol::event::Delta;
 use tau_protocol::message::AssistantMessage;
 
-pub(super) use read::Asked;
+pub(super) use read::ClientRequest;
 use tau_tools::user_error::UserError;
 
 /// A format of requests and answers.
@@ -36,7 +36,7 @@ pub(super) enum Dialect {
 
 impl Dialect {
     /// The request in this format. The error is what is wrong with it, or cannot be passed on.
-    pub(super) fn read(self, body: &Value) -> Result<Asked, UserError> {
+    pub(super) fn read(self, body: &Value) -> Result<ClientRequest, UserError> {
         match self {
             Dialect::Chat => read_chat::read(body),
             Dialect::Responses => read_responses::read(body),
@@ -89,7 +89,7 @@ impl Line {
     }
 
     /// An event whose name is also the `type` of its data.
-    fn named(event: &'static str, data: &Value) -> Self {
+    fn for_event(event: &'static str, data: &Value) -> Self {
         Line { event: Some(event), data: data.to_string() }
     }
 }

@@ -19,7 +19,7 @@ pub(super) const REASONING: &str = "reasoning_content";
 
 /// A request of a client.
 #[derive(Debug, Default)]
-pub(in super::super) struct Asked {
+pub(in super::super) struct ClientRequest {
     /// The model, as the client calls it.
     pub(in super::super) model: String,
     pub(in super::super) stream: bool,
@@ -35,15 +35,15 @@ pub(in super::super) struct Asked {
     pub(super) session_id: String,
 }
 
-impl Asked {
+impl ClientRequest {
     /// The fields that all formats have.
     pub(super) fn of(body: &Value) -> Result<Self, UserError> {
         let model = body.get("model").and_then(Value::as_str).filter(|model| !model.is_empty());
-        Ok(Asked {
+        Ok(ClientRequest {
             model: model.ok_or("`model` is missing")?.to_owned(),
             stream: flag(body, "stream"),
             temperature: body.get("temperature").and_then(Value::as_f64),
-            ..Asked::default()
+            ..ClientRequest::default()
         })
     }
 
@@ -120,7 +120,7 @@ pub(super) fn blocks(
 
 /// Logs the tools that only their own provider can run, or that need a format of its own: the model is not
 /// offered them.
-pub(super) fn left_out(tools: &[&Value]) {
+pub(super) fn log_omitted_tools(tools: &[&Value]) {
     if !tools.is_empty() {
         let kinds: Vec<&str> = tools.iter().map(|tool| text(tool, "type")).collect();
         tracing::info!(kinds = kinds.join(", "), "tools of a request were left out");
@@ -128,7 +128,7 @@ pub(super) fn left_out(tools: &[&Value]) {
 }
 
 /// The error for a part of this type.
-pub(super) fn unsupported(kind: &str) -> String {
+pub(super) fn unsupported_content(kind: &str) -> String {
     format!("content of type {kind:?} is not supported by tau proxy")
 }
 

@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::read::{
-    self, Asked, Conversation, REASONING, call, effort, flag, left_out, list, picture, refuse, set, text,
-    tool, unsupported,
+    self, ClientRequest, Conversation, REASONING, call, effort, flag, list, log_omitted_tools, picture,
+    refuse, set, text, tool, unsupported_content,
 };
 use tau_protocol::message::Block;
 use tau_tools::user_error::UserError;
 
 /// The request. The error is what is wrong with it, or cannot be passed on.
-pub(super) fn read(body: &Value) -> Result<Asked, UserError> {
+pub(super) fn read(body: &Value) -> Result<ClientRequest, UserError> {
     refuse(body, &["stop", "functions", "audio", "logprobs", "web_search_options"])?;
     if body.get("n").and_then(Value::as_u64).is_some_and(|count| count > 1) {
         return Err("`n` above 1 is not supported by tau proxy".into());
@@ -19,7 +19,7 @@ pub(super) fn read(body: &Value) -> Result<Asked, UserError> {
     if !matches!(format, "" | "text") {
         return Err("`response_format` is not supported by tau proxy".into());
     }
-    let mut asked = Asked::of(body)?;
+    let mut asked = ClientRequest::of(body)?;
     asked.with_usage = body.get("stream_options").is_some_and(|options| flag(options, "include_usage"));
     asked.max_tokens =
         ["max_completion_tokens", "max_tokens"].iter().find_map(|field| body.get(field)?.as_u64());
@@ -32,10 +32,10 @@ pub(super) fn read(body: &Value) -> Result<Asked, UserError> {
     asked.messages = conversation.into_messages()?;
     let (tools, others): (Vec<&Value>, Vec<&Value>) =
         list(body, "tools").iter().partition(|value| function(value).is_some());
-    left_out(&others);
+    log_omitted_tools(&others);
     let functions = tools.into_iter().filter_map(function);
     let tools: Result<Vec<_>, _> = functions.map(|function| tool(function, "parameters")).collect();
-    asked.tools = chosen(body.get("tool_choice"), tools?)?;
+    asked.tools = apply_tool_choice(body.get("tool_choice"), tools?)?;
     Ok(asked)
 }
 
@@ -44,7 +44,7 @@ fn function(value: &Value) -> Option<&Value> {
 }
 
 /// The tools that the model may call. Fails when it has to call one.
-pub(super) fn chosen<T>(choice: Option<&Value>, tools: Vec<T>) -> Result<Vec<T>, UserError> {
+pub(super) fn apply_tool_choice<T>(choice: Option<&Value>, tools: Vec<T>) -> Result<Vec<T>, UserError> {
     match choice {
         None | Some(Value::Null) => Ok(tools),
         Some(Value::String(word)) if word == "auto" => Ok(tools),
@@ -55,7 +55,7 @@ pub(super) fn chosen<T>(choice: Option<&Value>, tools: Vec<T>) -> Result<Vec<T>,
 
 fn read_message(
     message: &Value,
-    asked: &mut Asked,
+    asked: &mut ClientRequest,
     conversation: &mut Conversation,
 ) -> Result<(), UserError> {
     let content = message.get("content").unwrap_or(&Value::Null);
@@ -106,6 +106,6 @@ fn blocks(content: &Value) -> Result<Vec<Block>, UserError> {
             let (data, mime_type) = picture(url.as_str().unwrap_or_else(|| text(url, "url")))?;
             Ok(Block::Image { data, mime_type })
         }
-        other => Err(unsupported(other).into()),
+        other => Err(unsupported_content(other).into()),
     })
 }

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::read::{
-    self, Asked, Conversation, effort, flag, left_out, list, refuse, set, text, tool, unsupported,
+    self, ClientRequest, Conversation, effort, flag, list, log_omitted_tools, refuse, set, text, tool,
+    unsupported_content,
 };
 use tau_protocol::message::{Block, ToolCall};
 use tau_protocol::model::ThinkingLevel;
@@ -18,9 +19,9 @@ const LEVELS: [(u64, ThinkingLevel); 4] = [
 ];
 
 /// The request. The error is what is wrong with it, or cannot be passed on.
-pub(super) fn read(body: &Value) -> Result<Asked, UserError> {
+pub(super) fn read(body: &Value) -> Result<ClientRequest, UserError> {
     refuse(body, &["stop_sequences", "mcp_servers", "container"])?;
-    let mut asked = Asked::of(body)?;
+    let mut asked = ClientRequest::of(body)?;
     asked.max_tokens = body.get("max_tokens").and_then(Value::as_u64);
     if asked.max_tokens.is_none() {
         return Err("`max_tokens` is missing".into());
@@ -45,7 +46,7 @@ pub(super) fn read(body: &Value) -> Result<Asked, UserError> {
     asked.messages = conversation.into_messages()?;
     let (tools, others): (Vec<&Value>, Vec<&Value>) =
         list(body, "tools").iter().partition(|value| matches!(text(value, "type"), "" | "custom"));
-    left_out(&others);
+    log_omitted_tools(&others);
     let tools: Result<Vec<_>, _> = tools.into_iter().map(|value| tool(value, "input_schema")).collect();
     asked.tools = match body.get("tool_choice").map(|choice| text(choice, "type")) {
         None | Some("" | "auto") => tools?,
@@ -120,6 +121,6 @@ fn block(part: &Value) -> Result<Block, UserError> {
             arguments: part.get("input").cloned().unwrap_or_else(|| serde_json::json!({})),
             thought_signature: None,
         }),
-        other => return Err(unsupported(other).into()),
+        other => return Err(unsupported_content(other).into()),
     })
 }

@@ -3,21 +3,22 @@
 use serde_json::Value;
 
 use super::read::{
-    self, Asked, Conversation, call, effort, left_out, list, picture, refuse, set, text, tool, unsupported,
+    self, ClientRequest, Conversation, call, effort, list, log_omitted_tools, picture, refuse, set, text,
+    tool, unsupported_content,
 };
-use super::read_chat::chosen;
+use super::read_chat::apply_tool_choice;
 use tau_protocol::message::Block;
 use tau_tools::user_error::UserError;
 
 /// The request. The error is what is wrong with it, or cannot be passed on.
-pub(super) fn read(body: &Value) -> Result<Asked, UserError> {
+pub(super) fn read(body: &Value) -> Result<ClientRequest, UserError> {
     // Nothing is stored, so there is nothing to refer to.
     refuse(body, &["previous_response_id", "conversation", "prompt", "background"])?;
     let format = body.get("text").and_then(|text| text.get("format")).map(|format| text(format, "type"));
     if !matches!(format, None | Some("" | "text")) {
         return Err("`text.format` is not supported by tau proxy".into());
     }
-    let mut asked = Asked::of(body)?;
+    let mut asked = ClientRequest::of(body)?;
     asked.max_tokens = body.get("max_output_tokens").and_then(Value::as_u64);
     let word = body.get("reasoning").and_then(|reasoning| set(reasoning, "effort")?.as_str());
     asked.thinking = word.map(effort).transpose()?;
@@ -36,13 +37,17 @@ pub(super) fn read(body: &Value) -> Result<Asked, UserError> {
     asked.messages = conversation.into_messages()?;
     let (tools, others): (Vec<&Value>, Vec<&Value>) =
         list(body, "tools").iter().partition(|value| text(value, "type") == "function");
-    left_out(&others);
+    log_omitted_tools(&others);
     let tools: Result<Vec<_>, _> = tools.into_iter().map(|value| tool(value, "parameters")).collect();
-    asked.tools = chosen(body.get("tool_choice"), tools?)?;
+    asked.tools = apply_tool_choice(body.get("tool_choice"), tools?)?;
     Ok(asked)
 }
 
-fn read_item(item: &Value, asked: &mut Asked, conversation: &mut Conversation) -> Result<(), UserError> {
+fn read_item(
+    item: &Value,
+    asked: &mut ClientRequest,
+    conversation: &mut Conversation,
+) -> Result<(), UserError> {
     match text(item, "type") {
         "" | "message" => {
             let blocks = blocks(item.get("content").unwrap_or(&Value::Null))?;
@@ -91,6 +96,6 @@ fn blocks(content: &Value) -> Result<Vec<Block>, UserError> {
             let (data, mime_type) = picture(text(part, "image_url"))?;
             Ok(Block::Image { data, mime_type })
         }
-        other => Err(unsupported(other).into()),
+        other => Err(unsupported_content(other).into()),
     })
 }

@@ -14,13 +14,13 @@ use futures_util::StreamExt;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::super::server::{Client, LINES, Refused, Serving, begin, forward, now};
+use super::super::server::{Client, ErrorResponse, LINES, Serving, begin, forward, now};
 use super::{AnswerFacts, AnswerWriter, Dialect, Line};
 use tau_agent::provider::assemble::Assembler;
 use tau_agent::provider::{Failure, FailureKind, StreamEvent};
 
 /// A part of an answer for its client.
-enum Told {
+enum AnswerPart {
     Line(Line),
     Whole(Value),
     Failed(Failure),
@@ -47,12 +47,12 @@ async fn answer(
     serving: Arc<Serving>,
     client: Client,
     body: &[u8],
-) -> Result<Response, Refused> {
-    let invalid = |text: String| Refused::new(StatusCode::BAD_REQUEST, "invalid_request_error", text);
+) -> Result<Response, ErrorResponse> {
+    let invalid = |text: String| ErrorResponse::new(StatusCode::BAD_REQUEST, "invalid_request_error", text);
     let value: Value = serde_json::from_slice(body)
         .map_err(|error| invalid(format!("the request is not valid: {error}")))?;
     let asked = dialect.read(&value).map_err(|error| invalid(error.into()))?;
-    let model = serving.named(&asked.model, &client)?;
+    let model = serving.find_model(&asked.model, &client)?;
     let created = now();
     let facts = AnswerFacts {
         id: uuid::Uuid::now_v7().simple().to_string(),
@@ -73,18 +73,20 @@ async fn answer(
     };
     serving.answers.spawn(forward(events, counted, tell, sender));
     match told.recv().await {
-        Some(Told::Whole(whole)) => Ok(Json(whole).into_response()),
-        Some(Told::Failed(failure)) => Err(refused(&failure)),
-        Some(Told::Line(first)) => {
+        Some(AnswerPart::Whole(whole)) => Ok(Json(whole).into_response()),
+        Some(AnswerPart::Failed(failure)) => Err(error_response(&failure)),
+        Some(AnswerPart::Line(first)) => {
             let rest = futures_util::stream::unfold(told, async |mut told| Some((told.recv().await?, told)));
-            let lines = futures_util::stream::iter([Told::Line(first)]).chain(rest);
+            let lines = futures_util::stream::iter([AnswerPart::Line(first)]).chain(rest);
             let events = lines.filter_map(async |told| match told {
-                Told::Line(line) => Some(Ok::<_, Infallible>(event(line))),
-                Told::Whole(_) | Told::Failed(_) => None,
+                AnswerPart::Line(line) => Some(Ok::<_, Infallible>(event(line))),
+                AnswerPart::Whole(_) | AnswerPart::Failed(_) => None,
             });
             Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
         }
-        None => Err(Refused::new(StatusCode::BAD_GATEWAY, "api_error", "the answer ended without an end")),
+        None => {
+            Err(ErrorResponse::new(StatusCode::BAD_GATEWAY, "api_error", "the answer ended without an end"))
+        }
     }
 }
 
@@ -105,19 +107,19 @@ struct Teller {
 }
 
 impl Teller {
-    fn tell(&mut self, event: StreamEvent) -> Vec<Told> {
+    fn tell(&mut self, event: StreamEvent) -> Vec<AnswerPart> {
         let mut lines = Vec::new();
         match event {
             StreamEvent::Thinking | StreamEvent::Silent { .. } | StreamEvent::Plan(_) => return Vec::new(),
             // Before anything was said, the status can say it.
             StreamEvent::Failed(failure) if !self.has_begun || !self.is_stream => {
-                return vec![Told::Failed(failure)];
+                return vec![AnswerPart::Failed(failure)];
             }
             StreamEvent::Failed(failure) => lines.extend(self.writer.fail(&failure)),
             StreamEvent::Stop(_) => {
                 self.assembler.feed(&event);
                 if !self.is_stream {
-                    return vec![Told::Whole(self.writer.whole(&self.assembler.snapshot()))];
+                    return vec![AnswerPart::Whole(self.writer.whole(&self.assembler.snapshot()))];
                 }
                 self.begin(&mut lines);
                 lines.extend(self.writer.end(&self.assembler.snapshot()));
@@ -134,16 +136,16 @@ impl Teller {
                 }
             }
         }
-        if self.is_stream { lines.into_iter().map(Told::Line).collect() } else { Vec::new() }
+        if self.is_stream { lines.into_iter().map(AnswerPart::Line).collect() } else { Vec::new() }
     }
 
     /// Begins a stream before anything was said, unless it has begun.
-    fn begin_early(&mut self) -> Vec<Told> {
+    fn begin_early(&mut self) -> Vec<AnswerPart> {
         let mut lines = Vec::new();
         if self.is_stream {
             self.begin(&mut lines);
         }
-        lines.into_iter().map(Told::Line).collect()
+        lines.into_iter().map(AnswerPart::Line).collect()
     }
 
     fn begin(&mut self, lines: &mut Vec<Line>) {
@@ -154,7 +156,7 @@ impl Teller {
 }
 
 /// The failure as an answer of this server. A key that the provider refused is not the client's.
-fn refused(failure: &Failure) -> Refused {
+fn error_response(failure: &Failure) -> ErrorResponse {
     let (status, kind) = match failure.kind {
         FailureKind::NotFound => (StatusCode::NOT_FOUND, "not_found_error"),
         FailureKind::Request | FailureKind::Overflow | FailureKind::Refused => {
@@ -170,5 +172,5 @@ fn refused(failure: &Failure) -> Refused {
         }
     };
     let wait = failure.retry_after_ms.map(|wait| i64::try_from(wait.div_ceil(1000)).unwrap_or(i64::MAX));
-    Refused { wait, ..Refused::new(status, kind, failure.message.clone()) }
+    ErrorResponse { wait, ..ErrorResponse::new(status, kind, failure.message.clone()) }
 }

@@ -6,7 +6,7 @@ use super::*;
 use tau_protocol::message::{Block, Message, ToolCall};
 use tau_protocol::model::{Api, Model};
 
-fn roles(asked: &Asked) -> Vec<String> {
+fn roles(asked: &ClientRequest) -> Vec<String> {
     let role = |message: &Message| match message {
         Message::User(user) => format!("user {}", user.content.text()),
         Message::Assistant(said) => {

@@ -42,7 +42,7 @@ impl MessagesWriter {
         self.begun += 1;
         self.open.entry(content_index).or_default().place = Some(place);
         let data = json!({ "type": "content_block_start", "index": place, "content_block": block });
-        lines.push(Line::named("content_block_start", &data));
+        lines.push(Line::for_event("content_block_start", &data));
         place
     }
 
@@ -51,12 +51,12 @@ impl MessagesWriter {
         let Some(place) = open.place else { return };
         open.is_written = true;
         let data = json!({ "type": "content_block_delta", "index": place, "delta": delta });
-        lines.push(Line::named("content_block_delta", &data));
+        lines.push(Line::for_event("content_block_delta", &data));
     }
 
     fn stop(&mut self, content_index: usize, lines: &mut Vec<Line>) {
         if let Some(place) = self.open.remove(&content_index).and_then(|open| open.place) {
-            lines.push(Line::named(
+            lines.push(Line::for_event(
                 "content_block_stop",
                 &json!({ "type": "content_block_stop", "index": place }),
             ));
@@ -117,7 +117,7 @@ impl AnswerWriter for MessagesWriter {
             "stop_sequence": null,
             "usage": usage(&Usage::default()),
         });
-        vec![Line::named("message_start", &json!({ "type": "message_start", "message": message }))]
+        vec![Line::for_event("message_start", &json!({ "type": "message_start", "message": message }))]
     }
 
     fn delta(&mut self, delta: &Delta) -> Vec<Line> {
@@ -189,14 +189,14 @@ impl AnswerWriter for MessagesWriter {
         rest.into_iter().for_each(|index| self.stop(index, &mut lines));
         let delta = json!({ "stop_reason": reason(message.stop_reason), "stop_sequence": null });
         let data = json!({ "type": "message_delta", "delta": delta, "usage": usage(&message.usage) });
-        lines.push(Line::named("message_delta", &data));
-        lines.push(Line::named("message_stop", &json!({ "type": "message_stop" })));
+        lines.push(Line::for_event("message_delta", &data));
+        lines.push(Line::for_event("message_stop", &json!({ "type": "message_stop" })));
         lines
     }
 
     fn fail(&mut self, failure: &Failure) -> Vec<Line> {
         let error = json!({ "type": "api_error", "message": failure.message });
-        vec![Line::named("error", &json!({ "type": "error", "error": error }))]
+        vec![Line::for_event("error", &json!({ "type": "error", "error": error }))]
     }
 
     fn whole(&self, message: &AssistantMessage) -> Value {

@@ -45,7 +45,7 @@ impl ResponsesWriter {
             map.insert("sequence_number".to_owned(), self.sequence.into());
         }
         self.sequence += 1;
-        lines.push(Line::named(name, &data));
+        lines.push(Line::for_event(name, &data));
     }
 
     /// The answer with this status and output.
@@ -78,7 +78,7 @@ impl ResponsesWriter {
     }
 
     /// The item as it is written: complete, or as it begins.
-    fn written(&self, place: usize, is_done: bool) -> Value {
+    fn item_json(&self, place: usize, is_done: bool) -> Value {
         let Some(item) = self.items.get(place) else { return Value::Null };
         let id = self.id(place);
         let status = if is_done { "completed" } else { "in_progress" };
@@ -109,7 +109,7 @@ impl ResponsesWriter {
     fn start(&mut self, content_index: usize, kind: Kind, lines: &mut Vec<Line>) {
         let place = self.items.len();
         self.items.push(Item { content_index, kind: kind.clone(), text: String::new(), signature: None });
-        let item = self.written(place, false);
+        let item = self.item_json(place, false);
         self.event("response.output_item.added", json!({ "output_index": place, "item": item }), lines);
         let id = self.id(place);
         match kind {
@@ -173,7 +173,7 @@ impl ResponsesWriter {
                 self.event("response.function_call_arguments.done", data, lines);
             }
         }
-        let item = self.written(place, true);
+        let item = self.item_json(place, true);
         self.event("response.output_item.done", json!({ "output_index": place, "item": item }), lines);
         // A later block of the same place is another item.
         if let Some(item) = self.items.get_mut(place) {
@@ -272,7 +272,7 @@ impl AnswerWriter for ResponsesWriter {
         let open: Vec<usize> =
             self.items.iter().map(|item| item.content_index).filter(|index| *index != usize::MAX).collect();
         open.into_iter().for_each(|index| self.stop(index, &mut lines));
-        let output = (0..self.items.len()).map(|place| self.written(place, true)).collect();
+        let output = (0..self.items.len()).map(|place| self.item_json(place, true)).collect();
         let status = status(message);
         let name = if status == "incomplete" { "response.incomplete" } else { "response.completed" };
         let response = self.response(status, output, usage(&message.usage));
@@ -307,7 +307,7 @@ impl AnswerWriter for ResponsesWriter {
         };
         let items = message.content.iter().enumerate().filter_map(item).collect();
         let writer = ResponsesWriter { items, ..ResponsesWriter::new(self.facts.clone()) };
-        let output = (0..writer.items.len()).map(|place| writer.written(place, true)).collect();
+        let output = (0..writer.items.len()).map(|place| writer.item_json(place, true)).collect();
         writer.response(status(message), output, usage(&message.usage))
     }
 }

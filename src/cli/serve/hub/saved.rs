@@ -11,13 +11,13 @@ use tau_protocol::session_row::{SessionOrigin, SessionRow};
 
 impl Hub {
     /// The saved sessions, newest first; of `cwd`, or all.
-    pub async fn saved(&self, cwd: Option<PathBuf>) -> Result<Vec<SessionRow>, Problem> {
+    pub async fn saved_sessions(&self, cwd: Option<PathBuf>) -> Result<Vec<SessionRow>, Problem> {
         let (root, index) = (self.root.clone(), self.setup.paths.session_index());
         blocking(move || all::rows(&root, &ForeignPlaces::default(), cwd.as_deref(), &index)).await
     }
 
-    /// Like [`Hub::saved`], with the sessions of other agents that were not continued here.
-    pub async fn saved_by_all(&self, cwd: Option<PathBuf>) -> Result<Vec<SessionRow>, Problem> {
+    /// Like [`Hub::saved_sessions`], with the sessions of other agents that were not continued here.
+    pub async fn saved_and_foreign_sessions(&self, cwd: Option<PathBuf>) -> Result<Vec<SessionRow>, Problem> {
         let (root, index) = (self.root.clone(), self.setup.paths.session_index());
         blocking(move || all::rows_once(&root, &places(&root), cwd.as_deref(), &index)).await
     }

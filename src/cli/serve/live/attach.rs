@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
-use super::{Answer, Ended, LiveSession};
+use super::{AgentEnded, Answer, LiveSession};
 use crate::serve::event_log::{Following, Position};
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::{QueueCommand, RunCommand, SessionChange, SessionCommand};
@@ -19,14 +19,14 @@ const FORGOTTEN: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Default)]
 pub(super) struct Screens {
-    by_name: BTreeMap<Arc<str>, Known>,
+    by_name: BTreeMap<Arc<str>, ScreenState>,
     /// The screen with the last command that may return messages.
     returns_to: Option<Arc<str>>,
 }
 
 /// The state of a screen.
 #[derive(Debug, Default)]
-struct Known {
+struct ScreenState {
     /// The number of its next command.
     next: u64,
     /// Events for this screen alone, each with the number of the event before it.
@@ -75,7 +75,8 @@ impl Screens {
     }
 
     fn forget_old(&mut self) {
-        let age = |screen: &Known| screen.left.filter(|_| screen.streams == 0).map(|left| left.elapsed());
+        let age =
+            |screen: &ScreenState| screen.left.filter(|_| screen.streams == 0).map(|left| left.elapsed());
         self.by_name.retain(|_, screen| age(screen).is_none_or(|age| age < FORGOTTEN));
         while self.by_name.len() > REMEMBERED {
             let left =
@@ -186,7 +187,7 @@ impl LiveSession {
 
     /// Carries out the next command of a screen. Sending and counting it are atomic. Fails when the agent has
     /// ended.
-    pub async fn carry_out(self: &Arc<Self>, name: &str, command: Route) -> Result<(), Ended> {
+    pub async fn carry_out(self: &Arc<Self>, name: &str, command: Route) -> Result<(), AgentEnded> {
         match command {
             Route::Send(command) => {
                 if may_return(&command) {

@@ -30,7 +30,7 @@ impl LiveSession {
     }
 
     /// The session that the same agent has opened instead of this one, which ends for its clients.
-    pub fn succeeded(&self, session: &SessionInfo) -> Self {
+    pub fn successor(&self, session: &SessionInfo) -> Self {
         let mut state = self.state.lock();
         let facts = Facts::succeeding(&state.facts, session.clone());
         let opening = std::mem::take(&mut state.opening);
@@ -58,7 +58,7 @@ impl LiveSession {
     }
 
     /// Records a command that the screen in this process gives the agent.
-    pub fn sent(&self, command: &AgentCommand) {
+    pub fn note_command(&self, command: &AgentCommand) {
         if may_return(command) {
             self.state.lock().screens.return_here();
         }

@@ -27,7 +27,7 @@ pub(super) async fn approval(
         ));
     }
     live.send(QuestionCommand::AnswerApproval { id, answer: body.into() }).await?;
-    live.caught_up().await?;
+    live.sync().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

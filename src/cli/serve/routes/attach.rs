@@ -8,13 +8,14 @@ use axum::http::request::Parts;
 use axum::response::Response;
 
 use super::super::app::App;
-use super::super::extract::{AlreadyOpen, JsonBody, Names, Opened, Params};
-use super::super::live::Ended;
+use super::super::extract::{AlreadyOpen, JsonBody, Names, OpenedSession, Params};
+use super::super::live::AgentEnded;
 use super::super::problem::Problem;
 use super::super::screen_stream::ScreenStream;
 use super::super::{attached, far_attempts};
 use crate::attach::wire::{
-    Commands, Found, HEADER, Leave, Left, OtherSession, StreamRequest, Taken, Wanted, spoken,
+    AttachReply, AttachRequest, Commands, CommandsAccepted, HEADER, Leave, NextSession, OtherSession,
+    StreamRequest, protocol_version,
 };
 use tau_app::request::{ScreenReply, ScreenRequest};
 use tau_protocol::command::{AgentCommand, QuestionCommand, TaskCommand};
@@ -33,7 +34,7 @@ impl FromRequestParts<App> for SameProtocol {
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
         let theirs = parts.headers.get(HEADER).and_then(|value| value.to_str().ok());
-        let ours = spoken();
+        let ours = protocol_version();
         if theirs == Some(&ours) {
             return Ok(SameProtocol);
         }
@@ -52,16 +53,16 @@ impl FromRequestParts<App> for SameProtocol {
 pub(super) async fn find(
     State(app): State<App>,
     _: SameProtocol,
-    JsonBody(wanted): JsonBody<Wanted>,
-) -> Result<Json<Found>, Problem> {
-    attached::find(app.hub(), wanted).await.map(|id| Json(Found { id }))
+    JsonBody(wanted): JsonBody<AttachRequest>,
+) -> Result<Json<AttachReply>, Problem> {
+    attached::find(app.hub(), wanted).await.map(|id| Json(AttachReply { id }))
 }
 
 /// The stream of a screen.
 pub(super) async fn stream(
     State(app): State<App>,
     _: SameProtocol,
-    Opened(live): Opened,
+    OpenedSession(live): OpenedSession,
     Params(joining): Params<StreamRequest>,
 ) -> Result<Response, Problem> {
     check_name(&joining.client)?;
@@ -79,7 +80,7 @@ pub(super) async fn commands(
     _: SameProtocol,
     AlreadyOpen(live): AlreadyOpen,
     JsonBody(body): JsonBody<Commands>,
-) -> Result<Json<Taken>, Problem> {
+) -> Result<Json<CommandsAccepted>, Problem> {
     let Commands { client, first, commands } = body;
     let not_attached = || Problem::conflict("not-attached", "this client is not attached to the session");
     let turn = live.turn(&client).ok_or_else(not_attached)?;
@@ -96,7 +97,7 @@ pub(super) async fn commands(
         }
     }
     let next = live.next_of(&client).ok_or_else(not_attached)?;
-    Ok(Json(Taken { next }))
+    Ok(Json(CommandsAccepted { next }))
 }
 
 /// Finds or makes the session that a screen continues with instead.
@@ -105,7 +106,7 @@ pub(super) async fn leave(
     _: SameProtocol,
     Names(id): Names<String>,
     JsonBody(body): JsonBody<Leave>,
-) -> Result<Json<Left>, Problem> {
+) -> Result<Json<NextSession>, Problem> {
     attached::leave(app.hub(), app.hub().find(&id), body.command).await.map(Json)
 }
 
@@ -178,12 +179,12 @@ pub(super) async fn answer(
             ..
         }) => {
             let ask = |ticket| AgentCommand::Task(TaskCommand::Query { ticket, query });
-            let (answer, _) = live.begin_asking(ask).await?.await.map_err(|_| Ended)?;
+            let (answer, _) = live.begin_asking(ask).await?.await.map_err(|_| AgentEnded)?;
             return answer.map(|answer| Json(Some(answer))).map_err(Problem::refused);
         }
         _ => return Err(Problem::refused("this is neither an answer nor a question about what waits")),
     }
-    live.caught_up().await?;
+    live.sync().await?;
     Ok(Json(None))
 }
 

@@ -22,15 +22,15 @@ use tau_protocol::command::SessionChange;
 use tau_protocol::session_row::SessionOrigin;
 
 /// The answer to a request about the directory of a session.
-async fn asked(live: &Arc<LiveSession>, request: ScreenRequest) -> Result<ScreenReply, Problem> {
+async fn ask_session(live: &Arc<LiveSession>, request: ScreenRequest) -> Result<ScreenReply, Problem> {
     match attached::perform(live.services(), Some(Arc::clone(live)), request).await {
         ScreenReply::Failed(why) => Err(Problem::refused(why.to_string())),
         reply => Ok(reply),
     }
 }
 
-async fn said(live: &Arc<LiveSession>, request: ScreenRequest) -> Result<Json<Said>, Problem> {
-    match asked(live, request).await? {
+async fn ask_for_text(live: &Arc<LiveSession>, request: ScreenRequest) -> Result<Json<Said>, Problem> {
+    match ask_session(live, request).await? {
         ScreenReply::Done(text) => Ok(Json(Said { text })),
         _ => Err(Problem::failed("the answer is of an unexpected kind")),
     }
@@ -42,7 +42,7 @@ async fn said(live: &Arc<LiveSession>, request: ScreenRequest) -> Result<Json<Sa
     (status = 409, description = "The session is not open"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn list(AlreadyOpen(live): AlreadyOpen) -> Result<Json<AttemptsFound>, Problem> {
-    match asked(&live, ScreenRequest::Attempts {}).await? {
+    match ask_session(&live, ScreenRequest::Attempts {}).await? {
         ScreenReply::Attempts(list) => {
             let services = live.services();
             let begun = services.hosted.far.borrow();
@@ -92,7 +92,7 @@ pub(super) async fn begin(
     (status = 422, description = "No attempts are running"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn stop(AlreadyOpen(live): AlreadyOpen) -> Result<Json<Said>, Problem> {
-    said(&live, ScreenRequest::StopAttempts {}).await
+    ask_for_text(&live, ScreenRequest::StopAttempts {}).await
 }
 
 /// Returns what the attempts have changed, file by file.
@@ -108,7 +108,7 @@ pub(super) async fn changes(
     AlreadyOpen(live): AlreadyOpen,
     Names((_, id)): Names<(String, String)>,
 ) -> Result<Json<AttemptChangesFound>, Problem> {
-    match asked(&live, ScreenRequest::AttemptChanges { id, number: None }).await? {
+    match ask_session(&live, ScreenRequest::AttemptChanges { id, number: None }).await? {
         ScreenReply::AttemptFiles(files) => Ok(Json(AttemptChangesFound { files })),
         _ => Err(Problem::failed("the answer is of an unexpected kind")),
     }
@@ -141,7 +141,7 @@ pub(super) async fn take(
         }
         _ => return Err(Problem::invalid("give either attempt or parts")),
     };
-    said(&live, request).await
+    ask_for_text(&live, request).await
 }
 
 /// Removes the copies, and takes nothing.
@@ -157,7 +157,7 @@ pub(super) async fn drop_all(
     AlreadyOpen(live): AlreadyOpen,
     Names((_, id)): Names<(String, String)>,
 ) -> Result<Json<Said>, Problem> {
-    said(&live, ScreenRequest::DropAttempts { id }).await
+    ask_for_text(&live, ScreenRequest::DropAttempts { id }).await
 }
 
 /// Makes or finds a worktree of the session's repository, and a copy of the session there.
@@ -175,7 +175,7 @@ pub(super) async fn worktree(
     let file = live.read_facts(|facts, _| facts.mirror.session.file.clone());
     let file = file.filter(|file| file.exists());
     let request = ScreenRequest::EnterWorktree { name: body.name, file, resumes: false };
-    let ScreenReply::WorktreeDone(done) = asked(&live, request).await? else {
+    let ScreenReply::WorktreeDone(done) = ask_session(&live, request).await? else {
         return Err(Problem::failed("the answer is of an unexpected kind"));
     };
     let path = done.session.ok_or_else(|| Problem::failed("no session was made there"))?;

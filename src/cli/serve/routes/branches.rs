@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::super::app::App;
 use super::super::branch_types::{Compact, ForkSession, Forked, Restored, UndoSession};
-use super::super::extract::{Changeable, JsonBody, Opened};
-use super::super::live::Ended;
+use super::super::extract::{Changeable, JsonBody, OpenedSession};
+use super::super::live::AgentEnded;
 use super::super::problem::Problem;
 use super::sessions::detail;
 use tau_agent::{AgentCommand, AgentEvent};
@@ -23,7 +23,7 @@ use tau_protocol::undo::{ConflictChoice, UndoOrder};
     (status = 200, description = "`rows` (`id`, `parent`: a row, `kind`, `text`, `label`, `at`) and `leaf`: a row", body = Object),
     (status = 409, description = "In use by another tau"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
-pub(super) async fn tree(Opened(live): Opened) -> Result<Json<Value>, Problem> {
+pub(super) async fn tree(OpenedSession(live): OpenedSession) -> Result<Json<Value>, Problem> {
     let outline = live.ask(ask::Outline).await?.0.map_err(Problem::failed)?;
     serde_json::to_value(&outline).map(Json).map_err(|error| Problem::failed(error.to_string()))
 }
@@ -37,7 +37,7 @@ pub(super) async fn tree(Opened(live): Opened) -> Result<Json<Value>, Problem> {
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn fork(
     State(app): State<App>,
-    Opened(live): Opened,
+    OpenedSession(live): OpenedSession,
     JsonBody(body): JsonBody<ForkSession>,
 ) -> Result<Response, Problem> {
     let (fork, text) = app.hub().fork(&live, body.entry_id).await?;
@@ -65,7 +65,7 @@ pub(super) async fn undo(
     let AgentEvent::Session(SessionEvent::FilesRestored { report, error }) =
         live.first_after(command, restored).await?
     else {
-        return Err(Ended.into());
+        return Err(AgentEnded.into());
     };
     match error {
         Some(error) => Err(Problem::refused(error)),
@@ -91,7 +91,7 @@ pub(super) async fn compact(
     let AgentEvent::Run(RunEvent::CompactionEnd { result, error_message, aborted, .. }) =
         live.first_after(command, ended).await?
     else {
-        return Err(Ended.into());
+        return Err(AgentEnded.into());
     };
     match (result, error_message) {
         (Some(_), _) => Ok(StatusCode::NO_CONTENT),

@@ -89,7 +89,7 @@ pub(crate) fn router(app: App) -> Router {
 }
 
 /// Other routes, with the same checks, headers and limits.
-pub(crate) fn checked(app: App, others: Router) -> Router {
+pub(crate) fn with_checks(app: App, others: Router) -> Router {
     others.layer(from_fn_with_state(app, around))
 }
 
@@ -103,18 +103,18 @@ async fn around(State(app): State<App>, request: Request, next: Next) -> Respons
         Ok(origin) if method == Method::OPTIONS && origin.is_some() => {
             (StatusCode::NO_CONTENT.into_response(), origin)
         }
-        Ok(origin) => (answered(&app, request, next).await, origin),
+        Ok(origin) => (answer_or_forward(&app, request, next).await, origin),
         Err(problem) => (problem.into_response(), None),
     };
     add_headers(response.headers_mut(), origin);
     let (status, time) = (response.status().as_u16(), started.elapsed());
-    app.metrics().request(route.as_deref().unwrap_or("other"), known(&method), status, time);
+    app.metrics().request(route.as_deref().unwrap_or("other"), method_label(&method), status, time);
     log::write(app.log(), &log::Line { method: method.as_str(), path: &path, status, time, client });
     response
 }
 
 /// The answer to a request that was checked: from here, or from the process that has its session open.
-async fn answered(app: &App, request: Request, next: Next) -> Response {
+async fn answer_or_forward(app: &App, request: Request, next: Next) -> Response {
     let Some(elsewhere) = app.elsewhere() else { return next.run(request).await };
     let is_here = |id: &str| app.hub().find(id).is_some();
     let (owner, request) = match elsewhere.find(request, is_here, app.max_body()).await {
@@ -173,7 +173,7 @@ fn add_headers(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
 }
 
 /// The counted name of a method: a client can invent others.
-fn known(method: &Method) -> &str {
+fn method_label(method: &Method) -> &str {
     match method.as_str() {
         name @ ("GET" | "HEAD" | "POST" | "PATCH" | "PUT" | "DELETE" | "OPTIONS") => name,
         _ => "other",

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use super::super::app::App;
-use super::super::extract::{AlreadyOpen, JsonBody, Opened};
+use super::super::extract::{AlreadyOpen, JsonBody, OpenedSession};
 use super::super::hub::{NewSession, SessionOptions, about_to_end};
 use super::super::live::LiveSession;
 use super::super::problem::Problem;
@@ -32,7 +32,7 @@ use tau_protocol::query::Query;
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn prompt(
     State(app): State<App>,
-    Opened(live): Opened,
+    OpenedSession(live): OpenedSession,
     JsonBody(body): JsonBody<PromptSession>,
 ) -> Result<Response, Problem> {
     let streaming = body.streaming.map(Queue::from);
@@ -151,11 +151,11 @@ async fn run(
     let stream = counted.map(|counted| EventStream::live(live, last, app.metrics(), counted).of_run(idle));
     // Answered once the run has started. A stream has the events that tell of a failure to save.
     match stream {
-        Some(_) => drop(live.caught_up().await?),
-        None => live.stored().await?.map_err(Problem::not_stored)?,
+        Some(_) => drop(live.sync().await?),
+        None => live.flush().await?.map_err(Problem::not_stored)?,
     }
     let disposition = if running { Disposition::Queued } else { Disposition::Started };
-    Ok(stream.map_or_else(|| accepted(live, disposition, last), EventStream::into_response))
+    Ok(stream.map_or_else(|| accepted_response(live, disposition, last), EventStream::into_response))
 }
 
 async fn enqueue(live: &LiveSession, body: QueueMessage, queue: Queue) -> Result<Response, Problem> {
@@ -163,11 +163,11 @@ async fn enqueue(live: &LiveSession, body: QueueMessage, queue: Queue) -> Result
     let last = live.read_facts(|_, log| log.last());
     let images = body.images.into_iter().map(Block::from).collect();
     live.send(QueueCommand::Enqueue { text: body.text, images, queue }).await?;
-    live.stored().await?.map_err(Problem::not_stored)?;
-    Ok(accepted(live, Disposition::Queued, last))
+    live.flush().await?.map_err(Problem::not_stored)?;
+    Ok(accepted_response(live, Disposition::Queued, last))
 }
 
-fn accepted(live: &LiveSession, disposition: Disposition, last: u64) -> Response {
+fn accepted_response(live: &LiveSession, disposition: Disposition, last: u64) -> Response {
     let last_event_id = live.read_facts(|_, log| log.id(last));
     let body = Accepted { session_id: live.id.clone(), disposition, last_event_id };
     (StatusCode::ACCEPTED, Json(body)).into_response()

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use super::super::app::App;
-use super::super::extract::{Names, Opened, Params};
+use super::super::extract::{Names, OpenedSession, Params};
 use super::super::hub::blocking;
 use super::super::live::{LiveSession, Moment};
 use super::super::problem::Problem;
@@ -44,7 +44,7 @@ use tau_tools::Toolbox;
 )))]
 pub(super) async fn events(
     State(app): State<App>,
-    Opened(live): Opened,
+    OpenedSession(live): OpenedSession,
     Params(params): Params<EventParams>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -80,7 +80,7 @@ pub(super) async fn history(
         (Err(problem), None) => return Err(problem),
     };
     let moment = match &live {
-        Some(live) if params.before.is_none() => Some(live.caught_up().await?),
+        Some(live) if params.before.is_none() => Some(live.sync().await?),
         _ => None,
     };
     let mut page = match path {
@@ -120,7 +120,7 @@ fn read_page(path: &Path, before: Option<u64>) -> Result<HistoryOfSession, Probl
 /// Cuts a page off at a moment, so that the later events repeat no message: newer messages are at its end.
 async fn cut(page: &mut HistoryOfSession, live: &LiveSession, moment: Moment) -> Result<(), Problem> {
     // Now the log has the events of everything that can be in the page.
-    live.caught_up().await?;
+    live.sync().await?;
     let since: HashSet<String> = live
         .after(moment.last, usize::MAX)
         .events
@@ -149,7 +149,7 @@ fn name(message: &Value) -> String {
     (status = 200, description = "The commands", body = CommandList),
     (status = 409, description = "In use by another tau"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
-pub(super) async fn commands(Opened(live): Opened) -> Result<Json<CommandList>, Problem> {
+pub(super) async fn commands(OpenedSession(live): OpenedSession) -> Result<Json<CommandList>, Problem> {
     let found = live.ask(ask::Commands).await?.0.map_err(Problem::failed)?;
     let row = |command: tau_protocol::extension::PromptCommand| CommandRow {
         name: command.name,

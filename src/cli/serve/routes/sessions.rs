@@ -102,7 +102,7 @@ pub(super) async fn list(
         return Err(Problem::invalid("limit: give a number from 1 to 1000"));
     }
     let cwd = params.cwd.map(PathBuf::from);
-    let saved = app.hub().saved_by_all(cwd.clone()).await?;
+    let saved = app.hub().saved_and_foreign_sessions(cwd.clone()).await?;
     let mut live: HashMap<String, Arc<LiveSession>> =
         app.hub().all().into_iter().map(|live| (live.id.clone(), live)).collect();
     let mut sessions: Vec<SessionSummary> = Vec::new();
@@ -111,18 +111,21 @@ pub(super) async fn list(
     let saved: Vec<SessionSummary> = saved
         .into_iter()
         .map(|row| match (live.remove(&row.id), others.remove(&row.id)) {
-            (Some(live), _) => summary(&row, &Known::Here(&live)),
-            (None, Some(found)) => summary(&row, &Known::Elsewhere(&found)),
-            (None, None) => summary(&row, &Known::Nothing),
+            (Some(live), _) => summary(&row, &FactSource::Here(&live)),
+            (None, Some(found)) => summary(&row, &FactSource::Elsewhere(&found)),
+            (None, None) => summary(&row, &FactSource::Nothing),
         })
         .collect();
     // Sessions without messages have no file.
     let is_of = |dir: &Path| cwd.as_ref().is_none_or(|cwd| dir == cwd);
     let is_here = |live: &&Arc<LiveSession>| live.read_facts(|facts, _| is_of(&facts.mirror.session.cwd));
-    let mut unsaved: Vec<SessionSummary> =
-        live.values().filter(is_here).map(|live| unsaved_summary(&live.id, &Known::Here(live))).collect();
+    let mut unsaved: Vec<SessionSummary> = live
+        .values()
+        .filter(is_here)
+        .map(|live| unsaved_summary(&live.id, &FactSource::Here(live)))
+        .collect();
     others.retain(|id, found| found.is_live && !live.contains_key(id) && is_of(&found.record.directory));
-    unsaved.extend(others.iter().map(|(id, found)| unsaved_summary(id, &Known::Elsewhere(found))));
+    unsaved.extend(others.iter().map(|(id, found)| unsaved_summary(id, &FactSource::Elsewhere(found))));
     unsaved.sort_by(|a, b| b.id.cmp(&a.id));
     sessions.extend(unsaved);
     sessions.extend(saved);
@@ -170,7 +173,7 @@ pub(super) async fn show(
             foreign::places::directory(&path, source)
         }
     };
-    let rows = app.hub().saved_by_all(cwd).await?;
+    let rows = app.hub().saved_and_foreign_sessions(cwd).await?;
     let row = rows.into_iter().find(|row| row.id == id);
     let row = row.ok_or_else(|| Problem::not_found("the session was deleted meanwhile"))?;
     Ok(Json(SessionDetail {
@@ -212,7 +215,7 @@ pub(super) async fn change(
     for command in commands {
         live.send(command).await?;
     }
-    live.stored().await?.map_err(Problem::not_stored)?;
+    live.flush().await?.map_err(Problem::not_stored)?;
     Ok(Json(detail(&live)))
 }
 
@@ -237,7 +240,7 @@ pub(super) async fn delete(State(app): State<App>, Names(id): Names<String>) -> 
 }
 
 /// The source of facts about a session besides its file.
-enum Known<'a> {
+enum FactSource<'a> {
     Here(&'a LiveSession),
     /// Another process has it open, or it has ended in the background.
     Elsewhere(&'a FoundRecord),
@@ -245,7 +248,7 @@ enum Known<'a> {
 }
 
 /// A session by its file.
-fn summary(row: &SessionRow, known: &Known<'_>) -> SessionSummary {
+fn summary(row: &SessionRow, known: &FactSource<'_>) -> SessionSummary {
     let summary = SessionSummary {
         id: row.id.clone(),
         source: row.source.name().to_owned(),
@@ -262,14 +265,14 @@ fn summary(row: &SessionRow, known: &Known<'_>) -> SessionSummary {
 }
 
 /// A session without a file.
-fn unsaved_summary(id: &str, known: &Known<'_>) -> SessionSummary {
+fn unsaved_summary(id: &str, known: &FactSource<'_>) -> SessionSummary {
     let (name, title, cwd) = match known {
-        Known::Here(live) => live.read_facts(|facts, _| {
+        FactSource::Here(live) => live.read_facts(|facts, _| {
             let title = live.helper.as_ref().map(|helper| helper.title.clone()).unwrap_or_default();
             (facts.mirror.session.name.clone(), title, facts.mirror.session.cwd.clone())
         }),
-        Known::Elsewhere(found) => (None, found.record.title.clone(), found.record.directory.clone()),
-        Known::Nothing => (None, String::new(), PathBuf::new()),
+        FactSource::Elsewhere(found) => (None, found.record.title.clone(), found.record.directory.clone()),
+        FactSource::Nothing => (None, String::new(), PathBuf::new()),
     };
     let summary = SessionSummary {
         id: id.to_owned(),
@@ -282,10 +285,10 @@ fn unsaved_summary(id: &str, known: &Known<'_>) -> SessionSummary {
     with_known(summary, known)
 }
 
-fn with_known(summary: SessionSummary, known: &Known<'_>) -> SessionSummary {
+fn with_known(summary: SessionSummary, known: &FactSource<'_>) -> SessionSummary {
     match known {
-        Known::Nothing => summary,
-        Known::Here(live) => live.read_facts(|facts, _| SessionSummary {
+        FactSource::Nothing => summary,
+        FactSource::Here(live) => live.read_facts(|facts, _| SessionSummary {
             live: true,
             running: facts.mirror.running,
             waiting: facts.waiting(),
@@ -296,7 +299,7 @@ fn with_known(summary: SessionSummary, known: &Known<'_>) -> SessionSummary {
             parent: live.helper.as_ref().map(|helper| helper.parent.clone()),
             ..summary
         }),
-        Known::Elsewhere(found) => {
+        FactSource::Elsewhere(found) => {
             let LiveRecord { waiting, model, cost, last_line, archived, parent, .. } = found.record.clone();
             SessionSummary {
                 live: found.is_live,

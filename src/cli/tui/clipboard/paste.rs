@@ -6,7 +6,7 @@ use super::content::{EMPTY, text_of, too_large};
 use super::{ClipboardProgram, is_set, terminal, usable};
 use crate::services::call::Call;
 use crate::services::files::picture_of;
-use tau_app::request::Pasted;
+use tau_app::request::ClipboardContent;
 use tau_tools::user_error::UserError;
 
 /// Time limit for a program to output the clipboard, which it may have to request from another one.
@@ -33,7 +33,7 @@ pub(super) struct Reading {
 
 /// The content of the clipboard. The error is a sentence for the user: it is empty, or cannot be read, and a
 /// remedy.
-pub async fn paste(call: &Call) -> Result<Pasted, UserError> {
+pub async fn paste(call: &Call) -> Result<ClipboardContent, UserError> {
     for program in usable(is_set) {
         if program.remote {
             // tmux fetches the clipboard of its terminal into a buffer, where the terminal permits it.
@@ -48,7 +48,7 @@ pub async fn paste(call: &Call) -> Result<Pasted, UserError> {
 }
 
 /// The program's output; `None` when it is not installed.
-async fn read(program: &ClipboardProgram) -> Result<Option<Pasted>, UserError> {
+async fn read(program: &ClipboardProgram) -> Result<Option<ClipboardContent>, UserError> {
     let Reading { types, picture, text } = &program.reading;
     let types = match types {
         [] => String::new(),
@@ -62,8 +62,8 @@ async fn read(program: &ClipboardProgram) -> Result<Option<Pasted>, UserError> {
     {
         let command: Vec<&str> = picture.iter().copied().chain([*mime_type]).collect();
         let bytes = run(&command).await?.unwrap_or_default();
-        if let Some(picture) = picture_of(&unwrapped(bytes)) {
-            return Ok(Some(Pasted::Picture(picture)));
+        if let Some(picture) = picture_of(&decode_applescript(bytes)) {
+            return Ok(Some(ClipboardContent::Picture(picture)));
         }
     }
     let Some(bytes) = run(text).await? else { return Ok(None) };
@@ -74,7 +74,7 @@ async fn read(program: &ClipboardProgram) -> Result<Option<Pasted>, UserError> {
 }
 
 /// Decodes AppleScript's output of data, `«data PNGf` and hexadecimal digits.
-fn unwrapped(bytes: Vec<u8>) -> Vec<u8> {
+fn decode_applescript(bytes: Vec<u8>) -> Vec<u8> {
     let text = std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().strip_prefix("«data PNGf"));
     let Some(digits) = text.and_then(|text| text.strip_suffix('»')) else { return bytes };
     let pairs = digits.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn data_of_applescript_is_unwrapped() {
-        assert_eq!(unwrapped("«data PNGf89504E47»\n".into()), b"\x89PNG");
-        assert_eq!(unwrapped("«data PNGf89xx»".into()), b"\x89");
-        assert_eq!(unwrapped(b"\x89PNG".to_vec()), b"\x89PNG");
+        assert_eq!(decode_applescript("«data PNGf89504E47»\n".into()), b"\x89PNG");
+        assert_eq!(decode_applescript("«data PNGf89xx»".into()), b"\x89");
+        assert_eq!(decode_applescript(b"\x89PNG".to_vec()), b"\x89PNG");
     }
 }

@@ -14,7 +14,7 @@ use crate::services::files::picture_of;
 use crate::tui::color_support::answers_questions;
 use crate::tui::event::ClipboardAnswer;
 use crate::tui::questions::{ClipboardAsk, ClipboardQuestion};
-use tau_app::request::Pasted;
+use tau_app::request::ClipboardContent;
 use tau_tools::user_error::UserError;
 
 /// Time limit for a terminal's answer.
@@ -36,7 +36,7 @@ const SETTINGS: [(&str, &str); 6] = [
 ];
 
 /// The content of the terminal's clipboard. The error is a sentence for the user, with a remedy.
-pub(super) async fn read(call: &Call) -> Result<Pasted, UserError> {
+pub(super) async fn read(call: &Call) -> Result<ClipboardContent, UserError> {
     let term = std::env::var("TERM").unwrap_or_default();
     if !answers_questions(&term, is_set("TMUX")) {
         return Err(silence().into());
@@ -77,7 +77,7 @@ impl Terminal<'_> {
         knows
     }
 
-    async fn content(&mut self) -> Result<Pasted, UserError> {
+    async fn content(&mut self) -> Result<ClipboardContent, UserError> {
         let until = self.ask(ClipboardQuestion::Content, CONTENT).await;
         let (mut picture, mut text) = ((String::new(), Vec::new()), Vec::new());
         loop {
@@ -112,11 +112,11 @@ impl Terminal<'_> {
                 return Err(too_large().into());
             }
         }
-        let picture = picture_of(&picture.1).map(Pasted::Picture);
+        let picture = picture_of(&picture.1).map(ClipboardContent::Picture);
         picture.or_else(|| text_of(&text)).ok_or_else(|| EMPTY.to_owned().into())
     }
 
-    async fn text(&mut self) -> Result<Pasted, UserError> {
+    async fn text(&mut self) -> Result<ClipboardContent, UserError> {
         let until = self.ask(ClipboardQuestion::Text, TEXT).await;
         loop {
             match self.next(until).await {

@@ -53,7 +53,7 @@ pub fn end(rest: &[u8], from: usize) -> End {
 pub fn meaning(data: &[u8]) -> Option<ClipboardAnswer> {
     let data = std::str::from_utf8(data).ok()?;
     if let Some(data) = data.strip_prefix(TEXT) {
-        let text = data.split_once(';').and_then(|(_, coded)| decoded(coded));
+        let text = data.split_once(';').and_then(|(_, coded)| decode_base64(coded));
         return Some(text.map_or(ClipboardAnswer::Unreadable, ClipboardAnswer::Text));
     }
     let (head, coded) =
@@ -66,8 +66,8 @@ pub fn meaning(data: &[u8]) -> Option<ClipboardAnswer> {
         "OK" => None,
         "DONE" => Some(ClipboardAnswer::Done),
         "DATA" => {
-            let kind = value("mime").and_then(decoded).and_then(|kind| String::from_utf8(kind).ok());
-            let part = kind.zip(decoded(coded));
+            let kind = value("mime").and_then(decode_base64).and_then(|kind| String::from_utf8(kind).ok());
+            let part = kind.zip(decode_base64(coded));
             Some(part.map_or(ClipboardAnswer::Unreadable, |(mime_type, bytes)| ClipboardAnswer::Part {
                 mime_type,
                 bytes,
@@ -87,7 +87,7 @@ pub fn from_csi(csi: &Csi<'_>) -> Option<ClipboardAnswer> {
     Some(ClipboardAnswer::KnowsTypes(matches!(state, "1" | "2" | "3")))
 }
 
-fn decoded(coded: &str) -> Option<Vec<u8>> {
+fn decode_base64(coded: &str) -> Option<Vec<u8>> {
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     GeneralPurpose::new(&STANDARD, config).decode(coded).ok()
 }

@@ -129,14 +129,14 @@ fn unicode(fields: &Fields, mods: Mods) -> Option<Key> {
         27 => KeyCode::Esc,
         8 | 127 => KeyCode::Backspace,
         number @ 57_344..=63_743 => functional(number)?,
-        _ => return typed(fields, mods),
+        _ => return character_key(fields, mods),
     };
     Some(Key::new(code, mods))
 }
 
 /// A key that types. With shift, its shifted character counts, and shift itself only if that does not show
 /// it.
-fn typed(fields: &Fields, mods: Mods) -> Option<Key> {
+fn character_key(fields: &Fields, mods: Mods) -> Option<Key> {
     let visible = |number| char::from_u32(number).filter(|c| !c.is_control());
     let own = visible(fields.number)?;
     if let Some(base) = fields.base.and_then(visible).filter(|base| is_chord_of_base(own, *base, mods)) {

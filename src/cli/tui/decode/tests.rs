@@ -5,7 +5,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// The meaning of `bytes` as text: keys by name, the rest in brackets.
-fn decoded(pieces: &[&[u8]], ending: Ending) -> String {
+fn decode_to_text(pieces: &[&[u8]], ending: Ending) -> String {
     let mut decoder = InputDecoder::default();
     let mut said = Vec::new();
     for piece in pieces {
@@ -33,9 +33,9 @@ enum Ending {
 /// Checks that `bytes` mean `expected`, whole and byte by byte.
 #[track_caller]
 fn check(bytes: &str, expected: &str) {
-    assert_eq!(decoded(&[bytes.as_bytes()], Ending::Pause), expected, "{bytes:?}");
+    assert_eq!(decode_to_text(&[bytes.as_bytes()], Ending::Pause), expected, "{bytes:?}");
     let single: Vec<&[u8]> = bytes.as_bytes().chunks(1).collect();
-    assert_eq!(decoded(&single, Ending::Pause), expected, "{bytes:?} byte by byte");
+    assert_eq!(decode_to_text(&single, Ending::Pause), expected, "{bytes:?} byte by byte");
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn characters_and_controls() {
         "\x1ba\x1bB\x1b\r\x1b\x7f\x1bé\x1b\x01",
         "alt+a alt+shift+b alt+enter alt+backspace alt+é ctrl+alt+a",
     );
-    assert_eq!(decoded(&[b"a\xffb\xc3(\xe6\x97"], Ending::Pause), "a b (");
+    assert_eq!(decode_to_text(&[b"a\xffb\xc3(\xe6\x97"], Ending::Pause), "a b (");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn pastes() {
     check("\x1b[200~a\rb\r\nc\x1b[201~x", "[Paste(\"a\\nb\\nc\")] x");
     check("\x1b[200~\x1b[A\x03é\x1b[201\x1b[201~", "[Paste(\"\\u{1b}[A\\u{3}é\\u{1b}[201\")]");
     check("\x1b[200~\x1b[201~\x1b[201~y", "[Paste(\"\")] y");
-    assert_eq!(decoded(&[b"\x1b[200~never ends\x1b"], Ending::Pause), "[Paste(\"never ends\")]");
+    assert_eq!(decode_to_text(&[b"\x1b[200~never ends\x1b"], Ending::Pause), "[Paste(\"never ends\")]");
 }
 
 #[test]
@@ -276,6 +276,6 @@ proptest! {
     ) {
         let bytes = parts.concat();
         let pieces: Vec<&[u8]> = bytes.chunks(cut).collect();
-        prop_assert_eq!(decoded(&[&bytes], Ending::Open), decoded(&pieces, Ending::Open));
+        prop_assert_eq!(decode_to_text(&[&bytes], Ending::Open), decode_to_text(&pieces, Ending::Open));
     }
 }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
 
 use tau_agent::extensions::watched::Interest;
-use tau_tools::process::pty::watched;
+use tau_tools::process::pty::watch_descriptor;
 
 /// Size of a read of events, in bytes.
 const BUFFER: usize = 16 * 1024;
@@ -54,13 +54,13 @@ impl DirectoryWatch {
                 Err(error) => tracing::debug!(%error, directory = %directory.display(), "not watched"),
             }
         }
-        let file = watched(file, tokio::io::Interest::READABLE);
+        let file = watch_descriptor(file, tokio::io::Interest::READABLE);
         let file = file.inspect_err(|error| tracing::warn!(%error, "extensions are not watched")).ok()?;
         (!interests.is_empty()).then_some(DirectoryWatch { file, interests })
     }
 
     /// Waits until something of interest has changed; forever if nothing is watched. Cancel safe.
-    pub(crate) async fn changed(watch: &mut Option<Self>) {
+    pub(crate) async fn wait_for_change(watch: &mut Option<Self>) {
         let Some(watch) = watch else { return std::future::pending().await };
         loop {
             let Ok(mut ready) = watch.file.readable().await else { return std::future::pending().await };

@@ -15,7 +15,7 @@ impl DirectoryWatch {
     }
 
     /// Never ends.
-    pub(crate) async fn changed(_: &mut Option<Self>) {
+    pub(crate) async fn wait_for_change(_: &mut Option<Self>) {
         std::future::pending().await
     }
 }

@@ -280,7 +280,7 @@ proptest! {
         // None makes an emoji, a styled one or a keycap wider than two cells.
         let narrow = |index: usize| widths[index].min(2);
         let cells = [narrow(0), narrow(1), narrow(2), widths[3], widths[4], widths[5], widths[6].max(2), 1];
-        let widths = Widths::measured(&cells).unwrap();
+        let widths = Widths::from_cells(&cells).unwrap();
         let area = Rect::new(0, 0, WIDTH, 2);
         let mut terminal =
             OddTerminal { widths, cells: [vec![None; 40], vec![None; 40]], at: (0, 0) };

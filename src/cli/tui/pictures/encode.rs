@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use tau_app::picture::{PictureId, PictureRoom};
 
-    fn prepared(format: PictureFormat) -> PreparedPixels {
+    fn prepare_pixels(format: PictureFormat) -> PreparedPixels {
         let mut picture = RgbaImage::from_pixel(40, 40, Rgba([200, 10, 20, 255]));
         for x in 0..40 {
             for y in 20..40 {
@@ -118,7 +118,9 @@ mod tests {
 
     #[test]
     fn blocks_are_two_colours_a_cell() {
-        let PreparedPixels::Blocks(cells) = prepared(PictureFormat::Blocks) else { panic!("not blocks") };
+        let PreparedPixels::Blocks(cells) = prepare_pixels(PictureFormat::Blocks) else {
+            panic!("not blocks")
+        };
         assert_eq!(cells.len(), 8);
         assert_eq!(cells[0][0], Some([200, 10, 20]));
         assert_eq!(cells[7], [None; 2]);
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_picture_is_uploaded_in_chunks() {
-        let PreparedPixels::Kitty { number, upload: one } = prepared(PictureFormat::Kitty) else {
+        let PreparedPixels::Kitty { number, upload: one } = prepare_pixels(PictureFormat::Kitty) else {
             panic!("not kitty")
         };
         assert!(one.starts_with(&format!("\x1b_Ga=T,U=1,f=100,i={number},c=4,r=2,q=2,m=0;iVBOR")), "{one}");
@@ -143,7 +145,7 @@ mod tests {
             (PictureFormat::Iterm2, "\x1b]1337;File=inline=1;width=4;height=1;"),
             (PictureFormat::Sixel, "\x1bP0;1;0q\"1;1;40;20"),
         ] {
-            let PreparedPixels::Strips(strips) = prepared(format) else { panic!("no strips") };
+            let PreparedPixels::Strips(strips) = prepare_pixels(format) else { panic!("no strips") };
             assert_eq!(strips.len(), 2);
             assert!(strips.iter().all(|strip| strip.starts_with(begin)), "{strips:?}");
         }

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use super::Shell;
 use crate::attach::server::Server;
 use crate::compose::session_lookup::short_id;
-use crate::live::published::Published;
+use crate::live::published::PublishedSession;
 use crate::live::record;
 use crate::live::registry::Ending;
 use crate::process::exit::Exit;
@@ -18,7 +18,7 @@ use tau_app::status::UsageKnown;
 use tau_app::{Effect, Model, Msg, screen_place};
 use tau_protocol::command::TaskCommand;
 use tau_protocol::event::{NoticeLevel, TaskEvent};
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 
 /// Time limit for the agent's shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -42,7 +42,7 @@ impl Shell {
         let connection = self.connection.as_ref().map(|connection| connection.borrow().clone());
         let connection = connection.unwrap_or_default();
         let attached =
-            self.requests.server().map(|(server, session)| detached(server, &session, &connection));
+            self.requests.server().map(|(server, session)| detach_line(server, &session, &connection));
         let mut lines = Vec::new();
         let known = self.screen.model().map(|model| model.status.mirror.jobs.clone()).unwrap_or_default();
         let mut stopped = StoppedJobs::beside(&known);
@@ -71,7 +71,7 @@ impl Shell {
             None => {
                 lines.extend(stopped.lines());
                 lines.extend(of_attempts);
-                lines.extend(self.screen.model().and_then(spent));
+                lines.extend(self.screen.model().and_then(cost_line));
                 lines.extend(self.screen.model().and_then(how_to_resume));
             }
         }
@@ -82,7 +82,7 @@ impl Shell {
 
 impl Shell {
     /// Gives the terminal back, while the session continues; returns the task that it continues in.
-    pub(super) async fn leave(mut self, published: Published) -> JoinHandle<Exit> {
+    pub(super) async fn leave(mut self, published: PublishedSession) -> JoinHandle<Exit> {
         let of_attempts = self.stop_attempts().await;
         self.requests.close();
         self.send_waiting();
@@ -145,7 +145,7 @@ impl Shell {
         }
         // Before anything else ends the agent.
         self.send_waiting();
-        let count = counted(u64::from(count), "attempt");
+        let count = pluralize(u64::from(count), "attempt");
         Some(if is_late {
             format!("ended {count} that did not stop in time; `tau attempts` lists them")
         } else {
@@ -155,7 +155,7 @@ impl Shell {
 }
 
 /// The line printed after an attached screen: the state of the session, and how to return to it.
-fn detached(server: &Server, session: &str, connection: &Connection) -> String {
+fn detach_line(server: &Server, session: &str, connection: &Connection) -> String {
     let again = format!("tau attach {}", server.to_return(session));
     match connection {
         Connection::Up => format!("detached; the session continues: {again}"),
@@ -168,7 +168,7 @@ fn detached(server: &Server, session: &str, connection: &Connection) -> String {
 }
 
 /// The line about the money that the session has cost; `None` when it is nothing or unknown.
-fn spent(model: &Model) -> Option<String> {
+fn cost_line(model: &Model) -> Option<String> {
     let status = &model.status;
     let cost = status.total.cost.total;
     let more = if status.priced { "" } else { ", and more that has no known price" };

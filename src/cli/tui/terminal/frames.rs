@@ -22,7 +22,7 @@ use tau_view::frame::Frame;
 
 /// The result of drawing a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drawn {
+pub enum DrawOutcome {
     /// It was sent, in this many bytes.
     Frame(usize),
     /// It looks like the previous one. Nothing was written.
@@ -34,7 +34,7 @@ pub enum Drawn {
 
 /// The properties of a frame besides its cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Painted {
+pub struct FrameProperties {
     /// The cursor's position; `None` hides it.
     pub cursor: Option<(u16, u16)>,
     /// The number of finished rows at the top, on the shell's screen.
@@ -46,13 +46,13 @@ pub struct Painted {
 impl Tty {
     /// Draws one frame. `fill` fills it; it has the terminal's current size, and is blank or as it was filled
     /// before. On the shell's screen its height may change. Fails when the terminal is gone.
-    pub fn draw(&mut self, fill: impl FnOnce(&mut Frame) -> Painted) -> io::Result<Drawn> {
+    pub fn draw(&mut self, fill: impl FnOnce(&mut Frame) -> FrameProperties) -> io::Result<DrawOutcome> {
         if !modes::is_set(self.surface.mode()) {
             // A panic in another task has already restored the terminal.
-            return Ok(Drawn::Busy);
+            return Ok(DrawOutcome::Busy);
         }
         if self.output.is_stuck() && self.output.send(b"", Duration::ZERO)? == WriteOutcome::Part {
-            return Ok(Drawn::Busy);
+            return Ok(DrawOutcome::Busy);
         }
         self.scratch.clear();
         match &mut self.surface {
@@ -75,10 +75,10 @@ impl Tty {
             }
         }
         if self.scratch.is_empty() {
-            return Ok(Drawn::Unchanged);
+            return Ok(DrawOutcome::Unchanged);
         }
         self.output.send(&self.scratch, TIMEOUT)?;
-        Ok(Drawn::Frame(self.scratch.len()))
+        Ok(DrawOutcome::Frame(self.scratch.len()))
     }
 
     /// Whether the terminal has not yet accepted all that was written; the next frame sends the rest.
@@ -112,11 +112,11 @@ impl Tty {
     }
 
     /// Handles the cursor's row as reported by the terminal; returns whether that was requested.
-    pub(crate) fn told_row(&mut self, row: u16) -> bool {
+    pub(crate) fn on_cursor_row(&mut self, row: u16) -> bool {
         match &mut self.surface {
             Surface::Full(_) => false,
             Surface::Inline(region) => {
-                region.told(row, size().height);
+                region.on_cursor_row(row, size().height);
                 true
             }
         }

@@ -19,7 +19,7 @@ use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
 use ratatui::layout::Rect;
 
 use super::super::{frame_encoder, modes};
-use super::Painted;
+use super::FrameProperties;
 use tau_view::frame::Frame;
 
 /// The region.
@@ -113,7 +113,7 @@ impl InlineScreen {
 
     /// Handles the terminal's report of the cursor's row at the time of the query, on a screen of `screen`
     /// rows.
-    pub(super) fn told(&mut self, row: u16, screen: u16) {
+    pub(super) fn on_cursor_row(&mut self, row: u16, screen: u16) {
         let Place::Asked { below, moved } = self.place else { return };
         self.place = Place::Told;
         // If rows have left the screen since, there are more.
@@ -136,7 +136,7 @@ impl InlineScreen {
             let width = self.covered.area().width;
             let blank = Frame::blank(Rect { width, height: 1, ..Rect::default() });
             // Memory accepts any number of bytes.
-            let _ = self.compose(&blank, Painted::default(), u16::MAX, &mut bytes);
+            let _ = self.compose(&blank, FrameProperties::default(), u16::MAX, &mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned() + &self.erase_region()
     }
@@ -161,7 +161,7 @@ impl InlineScreen {
     pub(super) fn compose(
         &mut self,
         next: &Frame,
-        painted: Painted,
+        painted: FrameProperties,
         screen: u16,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
@@ -270,7 +270,7 @@ impl InlineScreen {
         // The terminal's placement of the rows above and below is unknown.
         self.above = Frame::default();
         (self.free, self.place) = (0, Place::Unknown);
-        self.covered = self.covered.wrapped(width);
+        self.covered = self.covered.wrap_to(width);
     }
 
     /// The number of rows between the start of the region and the cursor, in a terminal of a new width.

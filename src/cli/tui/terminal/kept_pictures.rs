@@ -25,14 +25,14 @@ impl KeptPictures {
                 && used.insert(*number)
                 && self.0.insert(*number)
             {
-                out.extend_from_slice(passed(upload, tmux).as_bytes());
+                out.extend_from_slice(wrap_for_tmux(upload, tmux).as_bytes());
             }
         }
         if self.0.len() > KEPT {
             let unused: Vec<u32> = self.0.difference(&used).copied().collect();
             for number in unused {
                 self.0.remove(&number);
-                out.extend_from_slice(passed(&deletion(number), tmux).as_bytes());
+                out.extend_from_slice(wrap_for_tmux(&deletion(number), tmux).as_bytes());
             }
         }
     }
@@ -40,7 +40,7 @@ impl KeptPictures {
     /// Forgets all of them; returns the sequences that delete them.
     pub(super) fn forget(&mut self) -> String {
         let tmux = !self.0.is_empty() && within_tmux();
-        std::mem::take(&mut self.0).into_iter().map(|number| passed(&deletion(number), tmux)).collect()
+        std::mem::take(&mut self.0).into_iter().map(|number| wrap_for_tmux(&deletion(number), tmux)).collect()
     }
 }
 
@@ -55,7 +55,7 @@ fn deletion(number: u32) -> String {
 
 /// The sequences, wrapped for tmux if necessary: each by itself, as it accepts a few thousand bytes at a
 /// time.
-fn passed(sequences: &str, tmux: bool) -> String {
+fn wrap_for_tmux(sequences: &str, tmux: bool) -> String {
     if !tmux {
         return sequences.to_owned();
     }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn each_sequence_passes_through_tmux_by_itself() {
-        let passed = passed("\x1b_Ga\x1b\\\x1b_Gb\x1b\\", true);
+        let passed = wrap_for_tmux("\x1b_Ga\x1b\\\x1b_Gb\x1b\\", true);
         assert_eq!(passed, "\x1bPtmux;\x1b\x1b_Ga\x1b\x1b\\\x1b\\\x1bPtmux;\x1b\x1b_Gb\x1b\x1b\\\x1b\\");
     }
 }

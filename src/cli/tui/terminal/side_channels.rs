@@ -18,7 +18,7 @@ const TITLE_CHARS: usize = 120;
 
 /// The result of a text for the clipboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Copied {
+pub enum CopyOutcome {
     /// Sent. Whether the terminal allows it is unknown.
     Sent,
     /// Longer than a terminal accepts; nothing was sent.
@@ -42,9 +42,9 @@ impl Tty {
     /// Passes `text` to the terminal for the clipboard (OSC 52). Inside tmux it is also sent to the terminal
     /// around it: tmux accepts the one, the other or neither, depending on its configuration. Fails when the
     /// terminal is gone.
-    pub fn copy(&mut self, text: &str) -> io::Result<Copied> {
+    pub fn copy(&mut self, text: &str) -> io::Result<CopyOutcome> {
         if text.len() > TERMINAL_COPY {
-            return Ok(Copied::TooLong);
+            return Ok(CopyOutcome::TooLong);
         }
         let coded = base64::engine::general_purpose::STANDARD.encode(text);
         let mut sequence = format!("\x1b]52;c;{coded}\x1b\\");
@@ -52,7 +52,7 @@ impl Tty {
             let _ = write!(sequence, "\x1bPtmux;\x1b\x1b]52;c;{coded}\x07\x1b\\");
         }
         self.send(sequence.as_bytes())?;
-        Ok(Copied::Sent)
+        Ok(CopyOutcome::Sent)
     }
 
     /// Notifies the user, who is looking elsewhere, in the configured way. Fails when the terminal is gone.

@@ -6,7 +6,7 @@ use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder, ImageReader, Limits};
 
-use super::{ImageFormat, MAX_BASE64, MAX_SIDE, Shrunk, base64_length};
+use super::{ImageFormat, MAX_BASE64, MAX_SIDE, ShrunkImage, base64_length};
 
 pub(super) use image::ImageError as Error;
 
@@ -43,7 +43,7 @@ pub(super) fn decode(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage, 
 
 /// Scales the image down until it fits: as PNG while that is small (screenshots stay sharp), otherwise as
 /// JPEG.
-pub(super) fn shrink(picture: &DynamicImage) -> Result<Shrunk, Error> {
+pub(super) fn shrink(picture: &DynamicImage) -> Result<ShrunkImage, Error> {
     let mut side = MAX_SIDE;
     loop {
         let longest = picture.width().max(picture.height());
@@ -59,7 +59,7 @@ pub(super) fn shrink(picture: &DynamicImage) -> Result<Shrunk, Error> {
             (jpeg, ImageFormat::Jpeg)
         };
         if base64_length(data.len()) <= MAX_BASE64 || side < 100 {
-            return Ok(Shrunk { data, format, width: scaled.width(), height: scaled.height() });
+            return Ok(ShrunkImage { data, format, width: scaled.width(), height: scaled.height() });
         }
         side = side * 3 / 4;
     }

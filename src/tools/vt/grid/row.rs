@@ -149,7 +149,7 @@ impl ScreenRow {
         }
     }
 
-    pub(super) fn put_covered(&mut self, column: usize, style: SgrStyle) {
+    pub(super) fn put_covered_cell(&mut self, column: usize, style: SgrStyle) {
         // The previous cell covers this one, so the two must stay together.
         self.cut(column + 1);
         let covered = ScreenCell { character: COVERED, marks: None, style };

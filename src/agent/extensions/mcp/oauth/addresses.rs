@@ -50,7 +50,7 @@ fn is_link_local(address: IpAddr) -> bool {
 }
 
 /// The address in a text of the authorization server.
-pub(super) fn checked(server: &Url, text: &str) -> Result<Url, UserError> {
+pub(super) fn check_url(server: &Url, text: &str) -> Result<Url, UserError> {
     let url = Url::parse(text).map_err(|_| "an address that it publishes is not valid".to_owned())?;
     check(server, &url)?;
     Ok(url)

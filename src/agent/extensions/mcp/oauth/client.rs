@@ -45,11 +45,11 @@ impl<C: StreamableHttpClient<Error = ClientError> + Sync> LoginClient<C> {
         F: Future<Output = Result<T, StreamableHttpError<ClientError>>>,
     {
         let Some(tokens) = &self.tokens else { return call(given).await.map_err(challenge) };
-        let access = tokens.access().await.map_err(failed)?;
+        let access = tokens.access().await.map_err(auth_error)?;
         let answer = call(access.clone()).await.map_err(challenge);
         let answer = match (answer, access) {
             (Err(StreamableHttpError::AuthRequired(asked)), Some(rejected)) => {
-                match tokens.instead_of(rejected).await.map_err(failed)? {
+                match tokens.instead_of(rejected).await.map_err(auth_error)? {
                     Some(access) => call(Some(access)).await.map_err(challenge),
                     None => Err(StreamableHttpError::AuthRequired(asked)),
                 }
@@ -152,7 +152,7 @@ fn challenge(error: StreamableHttpError<ClientError>) -> StreamableHttpError<Cli
     if is_refusal { StreamableHttpError::AuthRequired(AuthRequiredError::new(String::new())) } else { error }
 }
 
-fn failed(error: UserError) -> StreamableHttpError<ClientError> {
+fn auth_error(error: UserError) -> StreamableHttpError<ClientError> {
     StreamableHttpError::Auth(AuthError::TokenRefreshFailed(error.into()))
 }
 

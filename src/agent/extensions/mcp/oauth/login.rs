@@ -11,8 +11,8 @@ use url::Url;
 
 use super::super::http::has_authorization;
 use super::store::{LoginStore, Record, address};
-use super::{Login, OwnClient, addresses, requests, said};
-use crate::catalogue::login::callback::{Callback, Mark, PastedAddress, in_time, shown};
+use super::{Login, OwnClient, addresses, error_text, requests};
+use crate::catalogue::login::callback::{Callback, Mark, PastedAddress, in_time, show_outcome};
 use crate::provider::http::Network;
 use crate::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
 use tau_tools::user_error::UserError;
@@ -59,14 +59,14 @@ pub async fn begin(
     let mut manager = requests::manager(&url, &network).await?;
     let kept = InMemoryCredentialStore::new();
     manager.set_credential_store(kept.clone());
-    let found = manager.resolve_metadata().await.map_err(|error| said(&error, &[]))?;
+    let found = manager.resolve_metadata().await.map_err(|error| error_text(&error, &[]))?;
     if !found.source.is_discovered() {
         return Err("it does not say where to log in; if it takes a token, set it in `headers`".into());
     }
     let metadata = found.metadata;
     let endpoints = [&metadata.authorization_endpoint, &metadata.token_endpoint];
     for endpoint in endpoints.into_iter().chain(&metadata.registration_endpoint) {
-        addresses::checked(&url, endpoint)?;
+        addresses::check_url(&url, endpoint)?;
     }
     manager.set_metadata(metadata.clone());
     let callback = Callback::listen(oauth.callback_port, "127.0.0.1", PATH).await;
@@ -77,8 +77,8 @@ pub async fn begin(
     let client_secret = configure(&mut manager, oauth, own, &callback, &metadata).await?;
     let scopes = scopes(&manager, oauth).await;
     let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
-    let page = manager.get_authorization_url(&scopes).await.map_err(|error| said(&error, &[]))?;
-    let page = addresses::checked(&url, &page)?;
+    let page = manager.get_authorization_url(&scopes).await.map_err(|error| error_text(&error, &[]))?;
+    let page = addresses::check_url(&url, &page)?;
     let value = |wanted: &str| {
         let found = page.query_pairs().filter(|(name, _)| name == wanted).last();
         found.map(|(_, value)| value.into_owned()).unwrap_or_default()
@@ -122,7 +122,7 @@ async fn configure(
         if let Some(secret) = own.secret {
             config = config.with_client_secret(secret);
         }
-        manager.configure_client(config).map_err(|error| said(&error, &[]))?;
+        manager.configure_client(config).map_err(|error| error_text(&error, &[]))?;
         return Ok(None);
     }
     if metadata.registration_endpoint.is_none() {
@@ -134,7 +134,7 @@ async fn configure(
     let scopes = scopes(manager, oauth).await;
     let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
     let registered = manager.register_client(CLIENT_NAME, redirect, &scopes).await;
-    Ok(registered.map_err(|error| said(&error, &[]))?.client_secret)
+    Ok(registered.map_err(|error| error_text(&error, &[]))?.client_secret)
 }
 
 impl BrowserLogin {
@@ -149,7 +149,7 @@ impl BrowserLogin {
         let mark = Mark::State(self.state.clone());
         in_time(async {
             let (code, issuer, visitor) = self.callback.code(&mark, pasted).await?;
-            shown(visitor, self.exchange(&code, issuer.as_deref()).await).await
+            show_outcome(visitor, self.exchange(&code, issuer.as_deref()).await).await
         })
         .await
     }
@@ -158,8 +158,8 @@ impl BrowserLogin {
     async fn exchange(&self, code: &str, issuer: Option<&str>) -> Result<(), UserError> {
         let exchanged = self.manager.exchange_code_for_token_with_issuer(code, &self.state, issuer).await;
         let secrets = [code, self.client_secret.as_deref().unwrap_or_default()];
-        exchanged.map_err(|error| format!("there are no tokens: {}", said(&error, &secrets)))?;
-        let credentials = self.kept.load().await.map_err(|error| said(&error, &secrets))?;
+        exchanged.map_err(|error| format!("there are no tokens: {}", error_text(&error, &secrets)))?;
+        let credentials = self.kept.load().await.map_err(|error| error_text(&error, &secrets))?;
         let credentials = plain(credentials.ok_or("there are no tokens")?)?;
         let login = Login {
             resource: self.resource.clone(),

@@ -90,7 +90,7 @@ pub(super) fn needs_login(name: &str) -> String {
 }
 
 /// Describes an error as part of a sentence, without these secrets.
-fn said(error: &AuthError, secrets: &[&str]) -> String {
+fn error_text(error: &AuthError, secrets: &[&str]) -> String {
     let text = match error {
         AuthError::AuthorizationFailed(text)
         | AuthError::TokenExchangeFailed(text)

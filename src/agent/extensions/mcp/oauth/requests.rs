@@ -11,7 +11,7 @@ use rmcp::transport::auth::{
 };
 use url::Url;
 
-use super::{addresses, said};
+use super::{addresses, error_text};
 use crate::provider::http::Network;
 use crate::provider::http::guarded::{Guard, GuardedHttp, system_lookup};
 use tau_tools::user_error::UserError;
@@ -32,7 +32,7 @@ impl OAuthHttpClient for Requests {
         Box::pin(async move {
             let request = request.request;
             let failed = |error: UserError| OAuthHttpClientError::from(String::from(error));
-            addresses::checked(&self.server, &request.uri().to_string()).map_err(failed)?;
+            addresses::check_url(&self.server, &request.uri().to_string()).map_err(failed)?;
             self.http
                 .exchange(request, MAX_SIZE, WITHIN)
                 .await
@@ -55,5 +55,5 @@ pub(super) async fn manager(server: &Url, network: &Network) -> Result<Authoriza
     let requests = Requests { http, server: server.clone() };
     AuthorizationManager::new_with_oauth_http_client(server.as_str(), Arc::new(requests))
         .await
-        .map_err(|error| said(&error, &[]).into())
+        .map_err(|error| error_text(&error, &[]).into())
 }

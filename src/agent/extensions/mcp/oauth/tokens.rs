@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use url::Url;
 
 use super::store::{LoginStore, Record};
-use super::{Login, OwnClient, requests, said};
+use super::{Login, OwnClient, error_text, requests};
 use crate::provider::http::Http;
 use tau_tools::user_error::UserError;
 
@@ -46,7 +46,7 @@ enum Why {
 }
 
 /// The result of a renewal.
-enum Renewed {
+enum RenewalOutcome {
     /// New tokens.
     Login(Box<Login>),
     /// A new login is needed; the existing tokens cannot be renewed.
@@ -158,20 +158,20 @@ impl Tokens {
             return Ok(Some(access));
         }
         let is_usable = why == Why::Expiring && !is_expiring(login, Duration::ZERO);
-        match self.renewed(login).await {
-            Ok(Renewed::Login(login)) => {
+        match self.request_tokens(login).await {
+            Ok(RenewalOutcome::Login(login)) => {
                 let access = login.access();
                 *held = Some(*login.clone());
                 self.write(Some(*login)).await?;
                 Ok(access)
             }
             // It is used for as long as it is valid.
-            Ok(Renewed::NotRenewable) if is_usable => Ok(Some(old.to_owned())),
-            Ok(Renewed::NotRenewable) => {
+            Ok(RenewalOutcome::NotRenewable) if is_usable => Ok(Some(old.to_owned())),
+            Ok(RenewalOutcome::NotRenewable) => {
                 *held = None;
                 Ok(None)
             }
-            Ok(Renewed::Refused) => {
+            Ok(RenewalOutcome::Refused) => {
                 *held = None;
                 self.write(None).await?;
                 Ok(None)
@@ -183,15 +183,15 @@ impl Tokens {
     }
 
     /// Requests new tokens from the authorization server.
-    async fn renewed(&self, login: &Login) -> Result<Renewed, UserError> {
+    async fn request_tokens(&self, login: &Login) -> Result<RenewalOutcome, UserError> {
         let Some(renewal) = login.tokens().and_then(|tokens| tokens.refresh_token()) else {
-            return Ok(Renewed::NotRenewable);
+            return Ok(RenewalOutcome::NotRenewable);
         };
         let id = self.client.id.clone().unwrap_or_else(|| login.credentials.client_id.clone());
         let client_secret = self.client.secret.clone().or_else(|| login.client_secret.clone());
         let failed = |error: &AuthError| {
             let secrets = [renewal.secret().as_str(), client_secret.as_deref().unwrap_or_default()];
-            format!("its tokens cannot be renewed: {}", said(error, &secrets))
+            format!("its tokens cannot be renewed: {}", error_text(error, &secrets))
         };
         let mut manager = requests::manager(&self.url, self.http.network()).await?;
         if login.resource != self.url.as_str() {
@@ -210,17 +210,17 @@ impl Tokens {
         match manager.refresh_token().await {
             Ok(_) => {}
             Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => {
-                return Ok(Renewed::Refused);
+                return Ok(RenewalOutcome::Refused);
             }
             // The client that was registered for the login is no longer known.
             Err(AuthError::TokenRefreshFailed(text)) if text.contains("invalid_client") => {
-                return Ok(Renewed::Refused);
+                return Ok(RenewalOutcome::Refused);
             }
             Err(error) => return Err(failed(&error).into()),
         }
         let credentials = kept.load().await.map_err(|error| failed(&error))?;
         let credentials = credentials.ok_or("its tokens cannot be renewed")?;
-        Ok(Renewed::Login(Box::new(Login { credentials, ..login.clone() })))
+        Ok(RenewalOutcome::Login(Box::new(Login { credentials, ..login.clone() })))
     }
 }
 

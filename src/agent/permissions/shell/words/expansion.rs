@@ -1,6 +1,6 @@
 //! Reads expansions with `$` or a backquote. Only plain forms are known; others are doubts.
 
-use super::{DEEPEST, Lexer, Nested, Piece, Word};
+use super::{DEEPEST, Lexer, Piece, Substitution, Word};
 
 /// The indexes that stand for all elements of an array.
 const ELEMENTS: [&str; 2] = ["[@]", "[*]"];
@@ -9,7 +9,7 @@ const ELEMENTS: [&str; 2] = ["[@]", "[*]"];
 pub(super) fn expand(lexer: &mut Lexer<'_>, word: &mut Word, quoted: bool) {
     let start = lexer.at;
     if lexer.peek() == Some('`') {
-        return backquoted(lexer, word);
+        return read_backquotes(lexer, word);
     }
     lexer.at += 1;
     match lexer.peek() {
@@ -17,7 +17,7 @@ pub(super) fn expand(lexer: &mut Lexer<'_>, word: &mut Word, quoted: bool) {
         Some('(') => substitution(lexer, word, start),
         Some('{') => parameter(lexer, word, start),
         Some('[') => lexer.give_up(start, "arithmetic in an old form"),
-        Some('\'') if !quoted => ansi_quoted(lexer, word, start),
+        Some('\'') if !quoted => read_ansi_quotes(lexer, word, start),
         Some('"') if !quoted => lexer.give_up(start, "a text that may be translated"),
         Some('@' | '*' | '#' | '?' | '$' | '!' | '-' | '0'..='9') => {
             // All arguments are words, also in quotes.
@@ -54,12 +54,12 @@ fn substitution(lexer: &mut Lexer<'_>, word: &mut Word, start: usize) {
     if lexer.peek() != Some(')') {
         return lexer.give_up(start, "a substitution that is not closed");
     }
-    word.nested.push(Nested { inner: inner..lexer.at });
+    word.nested.push(Substitution { inner: inner..lexer.at });
     word.pieces.push(Piece::Unknown);
     lexer.at += 1;
 }
 
-fn backquoted(lexer: &mut Lexer<'_>, word: &mut Word) {
+fn read_backquotes(lexer: &mut Lexer<'_>, word: &mut Word) {
     let start = lexer.at;
     lexer.at += 1;
     let inner = lexer.at;
@@ -70,7 +70,7 @@ fn backquoted(lexer: &mut Lexer<'_>, word: &mut Word) {
         return lexer.give_up(start, "a substitution with backslashes in backquotes");
     }
     lexer.at += length + 1;
-    word.nested.push(Nested { inner: inner..inner + length });
+    word.nested.push(Substitution { inner: inner..inner + length });
     word.pieces.push(Piece::Unknown);
 }
 
@@ -156,14 +156,14 @@ fn plain_parameter(inner: &str) -> Option<Piece> {
 }
 
 /// `$'…'` with the escapes that every version of bash knows.
-fn ansi_quoted(lexer: &mut Lexer<'_>, word: &mut Word, start: usize) {
+fn read_ansi_quotes(lexer: &mut Lexer<'_>, word: &mut Word, start: usize) {
     lexer.at += 1;
     word.quoted = true;
     word.pieces.push(Piece::Text(String::new()));
     while let Some(c) = lexer.next() {
         match c {
             '\'' => return,
-            '\\' => match lexer.next().map(escaped) {
+            '\\' => match lexer.next().map(unescape) {
                 Some(Some(c)) => word.push_text(c),
                 Some(None) if numeric(lexer, word) => {}
                 _ => return lexer.give_up(start, "an escape in `$'…'` that is not known"),
@@ -174,7 +174,7 @@ fn ansi_quoted(lexer: &mut Lexer<'_>, word: &mut Word, start: usize) {
     lexer.give_up(start, "a quote that is not closed");
 }
 
-fn escaped(c: char) -> Option<char> {
+fn unescape(c: char) -> Option<char> {
     Some(match c {
         'n' => '\n',
         't' => '\t',

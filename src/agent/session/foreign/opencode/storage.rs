@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Stored, StoredMessage, is_plain, row};
+use super::{StoredMessage, StoredSession, is_plain, row};
 use crate::session::foreign::content::{number_of, text_of};
 use crate::session::foreign::scan::LARGEST;
 use tau_protocol::session_row::SessionRow;
@@ -18,7 +18,7 @@ const SMALL: u64 = 4 * 1024 * 1024;
 
 pub(super) fn is_session(path: &Path) -> bool {
     let is_json = path.extension().is_some_and(|end| end == "json");
-    is_json && storage_of(path).is_some() && stored(path).is_some()
+    is_json && storage_of(path).is_some() && read_session(path).is_some()
 }
 
 /// The `storage` folder above the file of a session.
@@ -31,14 +31,14 @@ fn json(path: &Path, most: u64) -> Option<Value> {
     serde_json::from_slice(&read_capped(path, most).ok()?).ok()
 }
 
-fn stored(path: &Path) -> Option<Stored> {
+fn read_session(path: &Path) -> Option<StoredSession> {
     let data = json(path, SMALL)?;
     if text_of(&data, "parentID").is_some() {
         return None;
     }
     let id = text_of(&data, "id").filter(|id| is_plain(id))?;
     let time = |field: &str| data.get("time").map(|time| number_of(time, field)).unwrap_or_default();
-    Some(Stored {
+    Some(StoredSession {
         id: id.to_owned(),
         directory: PathBuf::from(text_of(&data, "directory")?),
         title: text_of(&data, "title").unwrap_or_default().to_owned(),
@@ -65,9 +65,9 @@ pub(super) fn rows(folder: &Path, cwd: Option<&Path>) -> Vec<SessionRow> {
 }
 
 pub(super) fn row_of(path: &Path) -> Option<SessionRow> {
-    let stored = stored(path)?;
+    let stored = read_session(path)?;
     let messages = storage_of(path).map(|storage| names(&storage.join("message").join(&stored.id)).len());
-    let stored = Stored { messages: messages.unwrap_or_default() as u64, ..stored };
+    let stored = StoredSession { messages: messages.unwrap_or_default() as u64, ..stored };
     Some(row(path.to_owned(), stored, || {
         let (_, messages) = read(path, None).ok()?;
         let first = messages.iter().find(|message| text_of(&message.data, "role") == Some("user"))?;
@@ -76,10 +76,10 @@ pub(super) fn row_of(path: &Path) -> Option<SessionRow> {
 }
 
 /// A session and its messages, or only the `last` ones.
-pub(super) fn read(path: &Path, last: Option<usize>) -> io::Result<(Stored, Vec<StoredMessage>)> {
+pub(super) fn read(path: &Path, last: Option<usize>) -> io::Result<(StoredSession, Vec<StoredMessage>)> {
     let unreadable = || io::Error::new(io::ErrorKind::InvalidData, "not a session of opencode");
     let storage = storage_of(path).ok_or_else(unreadable)?;
-    let stored = stored(path).ok_or_else(unreadable)?;
+    let stored = read_session(path).ok_or_else(unreadable)?;
     let files = names(&storage.join("message").join(&stored.id));
     let skip = last.map(|last| files.len().saturating_sub(last)).unwrap_or_default();
     let (mut messages, mut left) = (Vec::new(), LARGEST);

@@ -4,14 +4,14 @@ use super::*;
 use tau_protocol::message::Message;
 use tau_protocol::session_row::SessionOrigin;
 
-fn listed(lines: &[String]) -> Option<SessionRow> {
+fn row_of_lines(lines: &[String]) -> Option<SessionRow> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("0b5e1c2a-0000-4000-8000-000000000001.jsonl");
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
     row_of(&path, SessionOrigin::Claude)
 }
 
-fn said(content: &serde_json::Value, is_meta: bool) -> String {
+fn user_line(content: &serde_json::Value, is_meta: bool) -> String {
     serde_json::json!({
         "type": "user", "sessionId": "s", "cwd": "/w", "uuid": "u", "isMeta": is_meta,
         "timestamp": "2026-03-02T09:00:01.000Z", "message": {"role": "user", "content": content},
@@ -26,9 +26,9 @@ fn a_first_prompt_of_any_size_is_the_title() {
     });
     let prompt = serde_json::json!([{"type": "text", "text": "what is wrong here"}, picture]);
     for later in [0, 2000] {
-        let mut lines = vec![said(&prompt, false)];
-        lines.extend((0..later).map(|number| said(&format!("later {number}").into(), false)));
-        let row = listed(&lines).expect("it is listed");
+        let mut lines = vec![user_line(&prompt, false)];
+        lines.extend((0..later).map(|number| user_line(&format!("later {number}").into(), false)));
+        let row = row_of_lines(&lines).expect("it is listed");
         assert_eq!(row.first_prompt, "what is wrong here");
     }
 }
@@ -43,20 +43,20 @@ fn commands_of_the_program_and_its_notes_are_no_titles() {
         format!("<command-message>{name}</command-message>\n<command-name>/{name}</command-name>")
     };
     for (before, title) in [
-        (vec![said(&caveat.into(), true), said(&command("zap").into(), false)], "continue"),
-        (vec![said(&command("clear").into(), false)], "continue"),
-        (vec![said(&own("ship").into(), false)], "/ship"),
+        (vec![user_line(&caveat.into(), true), user_line(&command("zap").into(), false)], "continue"),
+        (vec![user_line(&command("clear").into(), false)], "continue"),
+        (vec![user_line(&own("ship").into(), false)], "/ship"),
         (
             vec![
-                said(&caveat.into(), true),
-                said(&command("zap").into(), false),
-                said(&"<local-command-stdout></local-command-stdout>".into(), false),
-                said(&own("ship").into(), false),
+                user_line(&caveat.into(), true),
+                user_line(&command("zap").into(), false),
+                user_line(&"<local-command-stdout></local-command-stdout>".into(), false),
+                user_line(&own("ship").into(), false),
             ],
             "/ship",
         ),
         (
-            vec![said(
+            vec![user_line(
                 &serde_json::json!([
                     {"type": "text", "text": "<ide_opened_file>The user opened x.rs</ide_opened_file>"},
                     {"type": "text", "text": "<system-reminder>be nice</system-reminder>\nrepair it"},
@@ -66,8 +66,8 @@ fn commands_of_the_program_and_its_notes_are_no_titles() {
             "repair it",
         ),
     ] {
-        let lines: Vec<String> = before.into_iter().chain([said(&"continue".into(), false)]).collect();
-        assert_eq!(listed(&lines).unwrap().first_prompt, title);
+        let lines: Vec<String> = before.into_iter().chain([user_line(&"continue".into(), false)]).collect();
+        assert_eq!(row_of_lines(&lines).unwrap().first_prompt, title);
     }
 }
 
@@ -110,7 +110,7 @@ fn folders_that_are_links_are_listed() {
     for folder in [&claude.join("-w"), &codex.join("2026"), &moved.join("27")] {
         std::fs::create_dir_all(folder).unwrap();
     }
-    std::fs::write(claude.join("-w/a.jsonl"), said(&"hello".into(), false) + "\n").unwrap();
+    std::fs::write(claude.join("-w/a.jsonl"), user_line(&"hello".into(), false) + "\n").unwrap();
     std::fs::write(moved.join("27/rollout.jsonl"), "").unwrap();
     let link = |to: &Path, from: &Path| std::os::unix::fs::symlink(to, from).unwrap();
     link(Path::new("-w"), &claude.join("-other"));
@@ -131,9 +131,10 @@ fn what_older_versions_wrote_is_listed() {
     let summary = |of: &str, text: &str| {
         format!("{{\"type\":\"summary\",\"summary\":\"{text}\",\"leafUuid\":\"{of}\"}}")
     };
-    let lines = [summary("elsewhere", "Of another"), summary("u", "Repairs"), said(&"hello".into(), false)];
-    assert_eq!(listed(&lines).unwrap().name.as_deref(), Some("Repairs"));
-    assert_eq!(listed(&lines[2..]).unwrap().name, None);
+    let lines =
+        [summary("elsewhere", "Of another"), summary("u", "Repairs"), user_line(&"hello".into(), false)];
+    assert_eq!(row_of_lines(&lines).unwrap().name.as_deref(), Some("Repairs"));
+    assert_eq!(row_of_lines(&lines[2..]).unwrap().name, None);
     let codex = folder.path().join("rollout.jsonl");
     let text = |role: &str, kind: &str, text: &str| {
         serde_json::json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})

@@ -8,7 +8,7 @@ use super::*;
 const HOME: &str = "/Users/me";
 
 /// The report in a terminal with these variables, files (below the home directory) and preferences.
-fn said(variables: &[(&str, &str)], files: &[(&str, &str)], preferences: &[(&str, &str)]) -> String {
+fn report_for(variables: &[(&str, &str)], files: &[(&str, &str)], preferences: &[(&str, &str)]) -> String {
     let variables: BTreeMap<_, _> = variables.iter().copied().collect();
     let variable = |name: &str| variables.get(name).map(|value| (*value).to_owned());
     let file = |path: &Path| {
@@ -54,13 +54,13 @@ fn terminal_has_it_in_the_profile_that_windows_open_with() {
     let variables = [("TERM_PROGRAM", "Apple_Terminal")];
     let with = |set: &str| {
         let preferences = apple_preferences(set);
-        said(&variables, &[], &[("com.apple.Terminal", &preferences)])
+        report_for(&variables, &[], &[("com.apple.Terminal", &preferences)])
     };
     arrives(&with("\t\t\t<key>useOptionAsMetaKey</key>\n\t\t\t<true/>\n"));
     types(&with("\t\t\t<key>useOptionAsMetaKey</key>\n\t\t\t<false/>\n"), how);
     types(&with(""), how);
-    types(&said(&variables, &[], &[]), how);
-    types(&said(&variables, &[], &[("com.apple.Terminal", "<plist><dict><key>Window")]), how);
+    types(&report_for(&variables, &[], &[]), how);
+    types(&report_for(&variables, &[], &[("com.apple.Terminal", "<plist><dict><key>Window")]), how);
 }
 
 #[test]
@@ -74,38 +74,50 @@ fn iterm_has_it_in_the_profile_of_the_session() {
         <key>Keyboard Map</key><dict/><key>Option Key Sends</key><integer>0</integer></dict>\
         <dict><key>Guid</key><string>C</string><key>Name</key><string>Meta</string>\
         <key>Option Key Sends</key><integer>1</integer></dict></array></dict></plist>";
-    let of = |variables: &[(&str, &str)]| said(variables, &[], &[("com.googlecode.iterm2", preferences)]);
+    let of =
+        |variables: &[(&str, &str)]| report_for(variables, &[], &[("com.googlecode.iterm2", preferences)]);
     types(&of(&[("TERM_PROGRAM", "iTerm.app")]), how);
     types(&of(&[("TERM_PROGRAM", "iTerm.app"), ("ITERM_PROFILE", "Meta")]), how);
     arrives(&of(&[("TERM_PROGRAM", "iTerm.app"), ("ITERM_PROFILE", "Work")]));
     // Through tmux, which names itself.
     arrives(&of(&[("TERM_PROGRAM", "tmux"), ("LC_TERMINAL", "iTerm2"), ("ITERM_PROFILE", "Work")]));
-    types(&said(&[("TERM_PROGRAM", "iTerm.app")], &[], &[]), how);
+    types(&report_for(&[("TERM_PROGRAM", "iTerm.app")], &[], &[]), how);
 }
 
 #[test]
 fn ghostty_and_kitty_have_it_in_their_files() {
     let ghostty = [("TERM_PROGRAM", "ghostty")];
     let file = ".config/ghostty/config";
-    arrives(&said(&ghostty, &[(file, "font-size = 13\nmacos-option-as-alt = left\n")], &[]));
-    arrives(&said(&ghostty, &[(file, "macos-option-as-alt=false\nmacos-option-as-alt=true")], &[]));
+    arrives(&report_for(&ghostty, &[(file, "font-size = 13\nmacos-option-as-alt = left\n")], &[]));
+    arrives(&report_for(&ghostty, &[(file, "macos-option-as-alt=false\nmacos-option-as-alt=true")], &[]));
     let how = "macos-option-as-alt = left into /Users/me/.config/ghostty/config";
-    types(&said(&ghostty, &[(file, "# macos-option-as-alt = true\nmacos-option-as-alt = false")], &[]), how);
-    let own = "Library/Application Support/com.mitchellh.ghostty/config";
     types(
-        &said(&ghostty, &[(file, "macos-option-as-alt = true"), (own, "macos-option-as-alt = false")], &[]),
+        &report_for(&ghostty, &[(file, "# macos-option-as-alt = true\nmacos-option-as-alt = false")], &[]),
         how,
     );
-    let unset = said(&ghostty, &[(file, "macos-option-as-alternative = true")], &[]);
+    let own = "Library/Application Support/com.mitchellh.ghostty/config";
+    types(
+        &report_for(
+            &ghostty,
+            &[(file, "macos-option-as-alt = true"), (own, "macos-option-as-alt = false")],
+            &[],
+        ),
+        how,
+    );
+    let unset = report_for(&ghostty, &[(file, "macos-option-as-alternative = true")], &[]);
     assert!(unset.contains("American layout") && unset.contains("macos-option-as-alt = left"), "{unset}");
 
     let kitty = [("TERM", "xterm-kitty")];
     let file = ".config/kitty/kitty.conf";
-    arrives(&said(&kitty, &[(file, "macos_option_as_alt both")], &[]));
+    arrives(&report_for(&kitty, &[(file, "macos_option_as_alt both")], &[]));
     let how = "macos_option_as_alt left into /Users/me/.config/kitty/kitty.conf";
-    types(&said(&kitty, &[(file, "#macos_option_as_alt yes\nmacos_option_as_alt no")], &[]), how);
+    types(&report_for(&kitty, &[(file, "#macos_option_as_alt yes\nmacos_option_as_alt no")], &[]), how);
     types(
-        &said(&[("TERM_PROGRAM", "tmux"), ("TERM", "tmux-256color"), ("KITTY_WINDOW_ID", "1")], &[], &[]),
+        &report_for(
+            &[("TERM_PROGRAM", "tmux"), ("TERM", "tmux-256color"), ("KITTY_WINDOW_ID", "1")],
+            &[],
+            &[],
+        ),
         how,
     );
 }
@@ -116,19 +128,19 @@ fn editors_have_it_in_their_settings() {
     let file = "Library/Application Support/Code/User/settings.json";
     let text = "{\n  // \"terminal.integrated.macOptionIsMeta\": false,\n  \"a\": \"// no \\\" comment\", /* x */\n  \
                 \"terminal.integrated.macOptionIsMeta\": true,\n}\n";
-    arrives(&said(&code, &[(file, text)], &[]));
+    arrives(&report_for(&code, &[(file, text)], &[]));
     let how =
         "\"terminal.integrated.macOptionIsMeta\": true into /Users/me/Library/Application Support/Code/User";
-    types(&said(&code, &[(file, "{\"other\": [1, 2,],}")], &[]), how);
-    types(&said(&code, &[(file, "no json")], &[]), how);
-    types(&said(&code, &[], &[]), how);
+    types(&report_for(&code, &[(file, "{\"other\": [1, 2,],}")], &[]), how);
+    types(&report_for(&code, &[(file, "no json")], &[]), how);
+    types(&report_for(&code, &[], &[]), how);
     let cursor = [("TERM_PROGRAM", "vscode"), ("__CFBundleIdentifier", "com.todesktop.230313mzl4w4u92")];
-    arrives(&said(&cursor, &[("Library/Application Support/Cursor/User/settings.json", text)], &[]));
+    arrives(&report_for(&cursor, &[("Library/Application Support/Cursor/User/settings.json", text)], &[]));
 }
 
 #[test]
 fn where_it_cannot_be_known_it_says_how_to_find_out() {
-    for text in [said(&[("TERM_PROGRAM", "Other")], &[], &[]), as_text(&[over_ssh()])] {
+    for text in [report_for(&[("TERM_PROGRAM", "Other")], &[], &[]), as_text(&[over_ssh()])] {
         assert!(text.contains("not known") && text.contains("press Option+T"), "{text}");
     }
 }

@@ -46,7 +46,7 @@ impl Shell {
         let finished_rows = u16::try_from(finished.len()).unwrap();
         let cursor = cursor.map(|(x, y)| (x, y + finished_rows));
         let mut out = Vec::new();
-        let painted = Painted { cursor, finished: finished_rows, floats };
+        let painted = FrameProperties { cursor, finished: finished_rows, floats };
         self.region.compose(&next, painted, HEIGHT, &mut out).unwrap();
         self.terminal.process(&out);
         self.printed.extend_from_slice(finished);
@@ -65,15 +65,15 @@ impl Shell {
         }
         screen.set_scrollback(0);
         rows.extend(screen.rows(0, width));
-        trimmed(rows)
+        trim_rows(rows)
     }
 
-    fn wanted(&self, live: &[String]) -> Vec<String> {
-        trimmed(self.printed.iter().chain(live).cloned().collect())
+    fn expected_rows(&self, live: &[String]) -> Vec<String> {
+        trim_rows(self.printed.iter().chain(live).cloned().collect())
     }
 }
 
-fn trimmed(mut rows: Vec<String>) -> Vec<String> {
+fn trim_rows(mut rows: Vec<String>) -> Vec<String> {
     rows.iter_mut().for_each(|row| row.truncate(row.trim_end().len()));
     while rows.last().is_some_and(String::is_empty) {
         rows.pop();
@@ -136,7 +136,7 @@ proptest! {
                         (finished.into_iter().map(fit).collect(), live.into_iter().map(fit).collect());
                     shell.draw(&finished, &live, cursor);
                     if let Some((x, y)) = cursor.filter(|(_, y)| usize::from(*y) < live.len()) {
-                        let rows = shell.wanted(&[]).len().max(shell.printed.len());
+                        let rows = shell.expected_rows(&[]).len().max(shell.printed.len());
                         let at = shell.terminal.screen().cursor_position();
                         let above = shell.terminal.screen().scrollback_len();
                         prop_assert_eq!((usize::from(at.0) + above, at.1), (rows + usize::from(y), x));
@@ -172,7 +172,7 @@ proptest! {
                     shown.clear();
                 }
             }
-            let wanted = shell.wanted(&shown);
+            let wanted = shell.expected_rows(&shown);
             prop_assert_eq!(shell.rows(), wanted);
         }
     }
@@ -198,7 +198,7 @@ fn the_cursor_is_below_what_is_finished() {
     shell.draw(&[], &texts(&["", "", "", ""]), None);
     shell.draw(&texts(&["", "", "a"]), &texts(&[""]), None);
     shell.draw(&[], &texts(&["b"]), None);
-    assert_eq!(shell.rows(), shell.wanted(&texts(&["b"])));
+    assert_eq!(shell.rows(), shell.expected_rows(&texts(&["b"])));
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn rows_that_the_terminal_wrapped_are_found_again() {
     let mut next = Frame::blank(Rect::new(0, 0, 10, 3));
     next.buffer().set_string(0, 0, "0123456789", Style::new());
     next.buffer().set_string(0, 1, "> 23456", Style::new());
-    let painted = Painted { cursor: Some((6, 1)), ..Painted::default() };
+    let painted = FrameProperties { cursor: Some((6, 1)), ..FrameProperties::default() };
     region.compose(&next, painted, HEIGHT, &mut Vec::new()).unwrap();
     for (width, above) in [(10, 1), (9, 2), (5, 3), (4, 4), (20, 1)] {
         assert_eq!(region.rows_above(width), above, "at {width} columns");
@@ -243,12 +243,12 @@ fn rows_below_are_free_once_the_terminal_has_told_where_the_cursor_is() {
         let row = shell.terminal.screen().cursor_position().0;
         // Rows printed before the answer arrives are counted.
         shell.draw(&vec![rows[0].clone(); more], &live, Some((2, 0)));
-        shell.region.told(row, HEIGHT);
+        shell.region.on_cursor_row(row, HEIGHT);
         assert_eq!(shell.region.free, free, "after {printed} rows and {more}");
         let room = shell.region.room();
         assert_eq!(room, shell.region.above.area().height + 1 + free);
         // Without a query, the report is meaningless.
-        shell.region.told(1, HEIGHT);
+        shell.region.on_cursor_row(1, HEIGHT);
         assert_eq!(shell.region.room(), room);
         shell.region.redraw();
         shell.draw(&[], &live, Some((2, 0)));
@@ -277,13 +277,13 @@ fn a_list_leaves_the_screen_as_it_was() {
     assert!(!shell.terminal.screen().contents().contains("new"));
     shell.draw_as(&texts(&["new 3"]), &list, None, true);
     shell.draw(&texts(&["new 4"]), &live, Some((2, 0)));
-    assert_eq!(shell.rows(), shell.wanted(&live));
+    assert_eq!(shell.rows(), shell.expected_rows(&live));
     assert_eq!(shell.rows().last().map(String::as_str), Some("footer"));
     // It is removed together with everything that it covered.
     shell.draw_as(&texts(&["new 5"]), &list, None, true);
     let bytes = shell.region.erase();
     shell.terminal.process(bytes.as_bytes());
-    assert_eq!(shell.rows(), shell.wanted(&[]));
+    assert_eq!(shell.rows(), shell.expected_rows(&[]));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::Value;
 
-use super::super::{Stored, StoredMessage, flag, is_plain, row};
+use super::super::{StoredMessage, StoredSession, flag, is_plain, row};
 use crate::session::foreign::content::text_of;
 use crate::session::foreign::scan::LARGEST;
 use tau_protocol::session_row::SessionRow;
@@ -41,7 +41,7 @@ pub(in super::super) fn trouble(file: &Path) -> Option<String> {
     }
     let error = open(file).and_then(|connection| {
         let all = connection.query_row("SELECT count(*) FROM session", [], |row| row.get::<_, i64>(0));
-        all.map_err(failed)
+        all.map_err(to_io_error)
     });
     error.err().map(|error| format!("{shown}: its sessions cannot be read: {error}"))
 }
@@ -65,40 +65,40 @@ fn needs_repair(file: &Path) -> bool {
 
 fn connect(file: &Path, has_log: bool) -> io::Result<Connection> {
     let how = if has_log { "readonly_shm=1" } else { "immutable=1" };
-    let address = format!("file:{}?mode=ro&{how}", escaped(file));
+    let address = format!("file:{}?mode=ro&{how}", escape_path(file));
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(address, flags).map_err(failed)?;
-    connection.busy_timeout(BUSY).map_err(failed)?;
-    connection.pragma_update(None, "trusted_schema", false).map_err(failed)?;
+    let connection = Connection::open_with_flags(address, flags).map_err(to_io_error)?;
+    connection.busy_timeout(BUSY).map_err(to_io_error)?;
+    connection.pragma_update(None, "trusted_schema", false).map_err(to_io_error)?;
     // A view with such a name could be anything.
     let tables =
         "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('session', 'message', 'part')";
-    match connection.query_row(tables, [], |row| row.get::<_, i64>(0)).map_err(failed)? {
+    match connection.query_row(tables, [], |row| row.get::<_, i64>(0)).map_err(to_io_error)? {
         3 => Ok(connection),
         _ => Err(io::Error::new(io::ErrorKind::InvalidData, "not a database of opencode")),
     }
 }
 
 /// A path as part of an address.
-fn escaped(path: &Path) -> String {
+fn escape_path(path: &Path) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte);
     let escape =
         |byte: &u8| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") };
     path.as_os_str().as_bytes().iter().map(escape).collect()
 }
 
-fn failed(error: rusqlite::Error) -> io::Error {
+fn to_io_error(error: rusqlite::Error) -> io::Error {
     io::Error::other(error)
 }
 
 const COLUMNS: &str = "SELECT id, directory, title, time_created, time_updated, revert, \
     (SELECT count(*) FROM message WHERE session_id = session.id) FROM session";
 
-fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
+fn session_from_row(row: &Row<'_>) -> rusqlite::Result<StoredSession> {
     let revert: Option<String> = row.get(5)?;
     let revert = revert.and_then(|text| serde_json::from_str::<Value>(&text).ok());
-    Ok(Stored {
+    Ok(StoredSession {
         id: row.get(0)?,
         directory: PathBuf::from(row.get::<_, String>(1)?),
         title: row.get(2)?,
@@ -114,9 +114,9 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
 pub(super) fn rows(file: &Path, cwd: Option<&Path>) -> io::Result<Vec<SessionRow>> {
     let connection = open_for_lists(file)?;
     let own = "WHERE parent_id IS NULL AND time_archived IS NULL AND (?1 IS NULL OR directory = ?1)";
-    let mut query = connection.prepare(&format!("{COLUMNS} {own}")).map_err(failed)?;
+    let mut query = connection.prepare(&format!("{COLUMNS} {own}")).map_err(to_io_error)?;
     let cwd = cwd.map(|cwd| cwd.to_string_lossy().into_owned());
-    let found = query.query_map([cwd], stored).map_err(failed)?;
+    let found = query.query_map([cwd], session_from_row).map_err(to_io_error)?;
     // A row with invalid content is left out.
     Ok(found
         .flatten()
@@ -125,7 +125,7 @@ pub(super) fn rows(file: &Path, cwd: Option<&Path>) -> io::Result<Vec<SessionRow
         .collect())
 }
 
-fn row_in(connection: &Connection, file: &Path, stored: Stored) -> SessionRow {
+fn row_in(connection: &Connection, file: &Path, stored: StoredSession) -> SessionRow {
     let id = stored.id.clone();
     row(file.join(&id), stored, || first_prompt(connection, &id))
 }
@@ -142,7 +142,7 @@ fn first_prompt(connection: &Connection, id: &str) -> Option<String> {
 
 pub(in super::super) fn row_of(file: &Path, id: &str) -> Option<SessionRow> {
     let connection = open_for_lists(file).ok()?;
-    let stored = connection.query_row(&format!("{COLUMNS} WHERE id = ?1"), [id], stored).ok()?;
+    let stored = connection.query_row(&format!("{COLUMNS} WHERE id = ?1"), [id], session_from_row).ok()?;
     Some(row_in(&connection, file, stored))
 }
 
@@ -151,12 +151,12 @@ pub(in super::super) fn read(
     file: &Path,
     id: &str,
     last: Option<usize>,
-) -> io::Result<(Stored, Vec<StoredMessage>)> {
+) -> io::Result<(StoredSession, Vec<StoredMessage>)> {
     let connection = open(file)?;
-    let stored = connection.query_row(&format!("{COLUMNS} WHERE id = ?1"), [id], stored);
+    let stored = connection.query_row(&format!("{COLUMNS} WHERE id = ?1"), [id], session_from_row);
     let mut stored = stored.map_err(|error| match error {
         rusqlite::Error::QueryReturnedNoRows => io::Error::new(io::ErrorKind::NotFound, "no such session"),
-        error => failed(error),
+        error => to_io_error(error),
     })?;
     let children = "SELECT count(*) FROM session WHERE parent_id = ?1";
     let children = connection.query_row(children, [id], |row| row.get::<_, i64>(0)).unwrap_or_default();
@@ -164,16 +164,17 @@ pub(in super::super) fn read(
     let most = last.and_then(|last| i64::try_from(last).ok()).unwrap_or(-1);
     let query =
         "SELECT id, data FROM message WHERE session_id = ?1 ORDER BY time_created DESC, id DESC LIMIT ?2";
-    let mut query = connection.prepare(query).map_err(failed)?;
+    let mut query = connection.prepare(query).map_err(to_io_error)?;
     let texts = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
-    let found = query.query_map(rusqlite::params![id, most], texts).map_err(failed)?;
-    let mut parts =
-        connection.prepare("SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id").map_err(failed)?;
+    let found = query.query_map(rusqlite::params![id, most], texts).map_err(to_io_error)?;
+    let mut parts = connection
+        .prepare("SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id")
+        .map_err(to_io_error)?;
     let (mut messages, mut size) = (Vec::new(), 0_u64);
     for (id, data) in found.flatten() {
         let Ok(data) = serde_json::from_str(&data) else { continue };
         let mut message = StoredMessage { id, data, parts: Vec::new() };
-        for (_, data) in parts.query_map([&message.id], texts).map_err(failed)?.flatten() {
+        for (_, data) in parts.query_map([&message.id], texts).map_err(to_io_error)?.flatten() {
             size = size.saturating_add(data.len() as u64);
             if size > LARGEST {
                 return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the session is too large"));
