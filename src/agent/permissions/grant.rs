@@ -55,7 +55,7 @@ pub(crate) fn tool_instead_of(name: &str) -> Option<&'static str> {
 }
 
 /// Whether a tool has this name: one of tau's, of an MCP server, or a custom one in `folder`.
-pub(crate) fn is_tool(tool: &str, folder: Option<&Path>) -> bool {
+fn is_tool(tool: &str, folder: Option<&Path>) -> bool {
     let lower = tool.to_ascii_lowercase();
     // Names of custom tools are in lower case.
     let is_custom = || folder.is_some_and(|folder| folder.join(format!("tools/{tool}.toml")).exists());

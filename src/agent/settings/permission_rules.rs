@@ -61,8 +61,8 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Use
             match (kind, entry.get_ref().parse::<Rule>(), ProtectedKind::from_name(entry.get_ref())) {
                 (Some(list), Ok(rule), _) => {
                     let is_limited = is_project && list == Verdict::Allow;
-                    let why = names_nothing(path, entry.get_ref(), is_project);
-                    if let Some(why) = why.filter(|_| list != Verdict::Allow) {
+                    if let Some(why) = names_nothing(path, entry.get_ref()).filter(|_| list != Verdict::Allow)
+                    {
                         wrong.push((line, why));
                     }
                     match grant::objection(&rule).filter(|_| is_limited) {
@@ -89,21 +89,15 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Use
     (found, in_lines(path, wrong))
 }
 
-/// The reason that a rule in the file `path` is about no tool, if it is likely a mistake: other names in a project are
-/// those of tools that are not here.
-fn names_nothing(path: &Path, rule: &str, is_project: bool) -> Option<String> {
+/// The reason that a rule in the file `path` is about no tool, if it is likely a mistake: other names are those of
+/// tools that are not here.
+fn names_nothing(path: &Path, rule: &str) -> Option<String> {
     let name = rule.split('(').next().unwrap_or_default().trim();
     if let Some(meant) = grant::intended_tool(name, path.parent()) {
         return Some(format!("there is no tool `{name}`; did you mean `{meant}`?"));
     }
     if grant::is_program(name, path.parent()) {
         return Some(format!("there is no tool `{name}`; for a program write `bash({name} *)`"));
-    }
-    let has_packages = path.with_file_name("packages.json").exists();
-    if !is_project && !has_packages && !grant::is_tool(name, path.parent()) {
-        return Some(format!(
-            "there is no tool `{name}`; a rule names one: bash(cargo test *), edit(src/**)"
-        ));
     }
     let server = name.to_ascii_lowercase();
     let server = server.strip_prefix("mcp__").filter(|rest| !rest.contains("__") && !rest.contains('*'));
@@ -273,7 +267,6 @@ mod tests {
             ("Bsh(touch *)", "bash"),
             ("raed", "read"),
             ("mcp__files", "mcp__files__*"),
-            ("count", "there is no tool `count`"),
         ] {
             for list in ["deny", "ask"] {
                 assert!(
@@ -284,7 +277,9 @@ mod tests {
             }
             assert_eq!(wrong("allow", rule), None);
         }
-        for rule in *tau_tools::words!("Bash(ls) Edit LS jobs e* * greb mcp__a__b mcp__g* web_fetch(a.b)") {
+        for rule in
+            *tau_tools::words!("Bash(ls) Edit LS jobs count e* * greb mcp__a__b mcp__g* web_fetch(a.b)")
+        {
             assert_eq!(wrong("deny", rule), None);
         }
     }
