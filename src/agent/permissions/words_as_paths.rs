@@ -523,11 +523,8 @@ impl<'a> Scene<'a> {
                     if changes && index > 0 && !is_subcommand {
                         let through = folders.iter().chain(self.folders());
                         let ends = through.flat_map(|folder| ends_in(&candidate, folder));
-                        named.extend(ends.map(|path| PathMention {
-                            path,
-                            how: Naming::Through,
-                            counts: true,
-                        }));
+                        let mention = |path| PathMention { path, how: Naming::Through, counts: true };
+                        named.extend(ends.map(mention));
                     }
                 }
                 // What was found is a whole name.
@@ -537,8 +534,7 @@ impl<'a> Scene<'a> {
                 let inner = inner.iter().map(|text| (text, Naming::InText));
                 for (text, how) in inner.chain(in_home.iter().map(|text| (text, Naming::AtHome))) {
                     let paths = self.paths_from(text, part);
-                    let named_in = |path: &NamedPath| PathMention { path: path.clone(), how, counts: true };
-                    named.extend(paths.iter().map(named_in));
+                    named.extend(paths.iter().cloned().map(|path| PathMention { path, how, counts: true }));
                 }
             }
         }

@@ -142,7 +142,7 @@ mod tests {
         head[100..107].copy_from_slice(b"0000755");
         head[124..135].copy_from_slice(format!("{:011o}", content.len()).as_bytes());
         head[156] = kind;
-        head[257..262].copy_from_slice(b"ustar");
+        head[257..265].copy_from_slice(b"ustar\x0000");
         let sum: u64 = head.iter().map(|byte| u64::from(*byte)).sum::<u64>() + 8 * 32;
         head[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
         head.extend_from_slice(content);
@@ -206,7 +206,8 @@ mod tests {
         bytes.extend_from_slice(name.as_bytes());
         bytes.extend_from_slice(&packed);
         let directory = u32::try_from(bytes.len()).unwrap();
-        bytes.extend_from_slice(b"PK\x01\x02\0\0\0\0\0\0");
+        // Made on Unix, so that the mode counts.
+        bytes.extend_from_slice(b"PK\x01\x02\x14\x03\0\0\0\0");
         bytes.extend_from_slice(&method.to_le_bytes());
         bytes.extend_from_slice(&[0; 4]);
         let mut crc = flate2::Crc::new();

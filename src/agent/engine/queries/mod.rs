@@ -45,45 +45,39 @@ fn try_answer(engine: &mut Engine, ticket: u64, query: Query) -> Option<Result<Q
     }
     let session = &engine.config.session;
     Some(match query {
-        Query::Sync => to_query_answer::<ask::Sync>(Ok(())),
+        Query::Sync => reply::<ask::Sync>(Ok(())),
         Query::Stored => {
             kept_queue::save_prompts(engine);
-            to_query_answer::<ask::Stored>(engine.store())
+            reply::<ask::Stored>(engine.store())
         }
-        Query::Idle => to_query_answer::<ask::Idle>(Ok(())),
-        Query::State => to_query_answer::<ask::State>(Ok(state(engine))),
-        Query::Messages => to_query_answer::<ask::Messages>(Ok(session.context().messages)),
-        Query::MessageRecords => to_query_answer::<ask::MessageRecords>(Ok(session.context_json())),
-        Query::History => to_query_answer::<ask::History>(Ok(history(engine))),
+        Query::Idle => reply::<ask::Idle>(Ok(())),
+        Query::State => reply::<ask::State>(Ok(state(engine))),
+        Query::Messages => reply::<ask::Messages>(Ok(session.context().messages)),
+        Query::MessageRecords => reply::<ask::MessageRecords>(Ok(session.context_json())),
+        Query::History => reply::<ask::History>(Ok(history(engine))),
         Query::HistoryPage { from, goal } => {
             history_paging::request(engine, ticket, from, goal);
             return None;
         }
-        Query::LastText => to_query_answer::<ask::LastText>(Ok(last_text(&session.context().messages))),
-        Query::Entries { since } => {
-            to_query_answer::<ask::Entries>(entries(session.tree(), since.as_deref()))
-        }
+        Query::LastText => reply::<ask::LastText>(Ok(last_text(&session.context().messages))),
+        Query::Entries { since } => reply::<ask::Entries>(entries(session.tree(), since.as_deref())),
         Query::Outline => {
             // Keeps no more of the session in memory than before.
             let tools = &engine.config.tools;
             let title = |call: &ToolCall| Some(tools.get(&call.name)?.title(&call.arguments));
             let (outline, read) = session.outline(&title);
             engine.report_load(read);
-            to_query_answer::<ask::Outline>(Ok(outline))
+            reply::<ask::Outline>(Ok(outline))
         }
-        Query::ForkMessages => to_query_answer::<ask::ForkMessages>(Ok(fork_messages(session.tree()))),
-        Query::Stats => to_query_answer::<ask::Stats>(Ok(stats(engine))),
-        Query::Source => {
-            to_query_answer::<ask::Source>(session.source().ok_or_else(|| EMPTY.to_owned().into()))
-        }
-        Query::ContextUsage => to_query_answer::<ask::ContextUsage>(Ok(context_usage::by_kind(engine))),
+        Query::ForkMessages => reply::<ask::ForkMessages>(Ok(fork_messages(session.tree()))),
+        Query::Stats => reply::<ask::Stats>(Ok(stats(engine))),
+        Query::Source => reply::<ask::Source>(session.source().ok_or_else(|| EMPTY.to_owned().into())),
+        Query::ContextUsage => reply::<ask::ContextUsage>(Ok(context_usage::by_kind(engine))),
         Query::RuleCoverage { rule, list } => {
-            to_query_answer::<ask::RuleCoverage>(rule_list::coverage(engine, list, &rule))
+            reply::<ask::RuleCoverage>(rule_list::coverage(engine, list, &rule))
         }
-        Query::PermissionRules => {
-            to_query_answer::<ask::PermissionRules>(Ok(rule_list::rules_for_display(engine)))
-        }
-        Query::ProposedText { id } => to_query_answer::<ask::ProposedText>(gate::proposed_text(engine, &id)),
+        Query::PermissionRules => reply::<ask::PermissionRules>(Ok(rule_list::rules_for_display(engine))),
+        Query::ProposedText { id } => reply::<ask::ProposedText>(gate::proposed_text(engine, &id)),
         Query::Checkpoints => {
             let prompts = prompts(session.tree());
             engine.undo.answer::<ask::Checkpoints>(ticket, move |undo| Ok(undo.checkpoints(&prompts)));
@@ -105,16 +99,16 @@ fn try_answer(engine: &mut Engine, ticket: u64, query: Query) -> Option<Result<Q
             return None;
         }
         Query::Reveal { placeholders } => {
-            to_query_answer::<ask::Reveal>(Ok(engine.config.behavior.masking.vault.reveal(&placeholders)))
+            reply::<ask::Reveal>(Ok(engine.config.behavior.masking.vault.reveal(&placeholders)))
         }
         Query::Jobs => {
             background_jobs::query(engine, ticket);
             return None;
         }
-        Query::JobOutput { job } => to_query_answer::<ask::JobOutput>(background_jobs::output(engine, job)),
-        Query::Extensions => to_query_answer::<ask::Extensions>(Ok(extensions(engine))),
-        Query::Commands => to_query_answer::<ask::Commands>(Ok(engine.commands())),
-        Query::Resources => to_query_answer::<ask::Resources>(Ok(engine.mcp.resources())),
+        Query::JobOutput { job } => reply::<ask::JobOutput>(background_jobs::output(engine, job)),
+        Query::Extensions => reply::<ask::Extensions>(Ok(extensions(engine))),
+        Query::Commands => reply::<ask::Commands>(Ok(engine.commands())),
+        Query::Resources => reply::<ask::Resources>(Ok(engine.mcp.resources())),
         Query::CompleteArgument { command, typed } => {
             engine.mcp.complete(ticket, &command, &typed);
             return None;
@@ -140,7 +134,7 @@ fn reads_all(query: &Query) -> bool {
     )
 }
 
-fn to_query_answer<Q: TypedQuery>(answer: Result<Q::Answer, UserError>) -> Result<QueryAnswer, UserError> {
+fn reply<Q: TypedQuery>(answer: Result<Q::Answer, UserError>) -> Result<QueryAnswer, UserError> {
     answer.map(Q::give)
 }
 

@@ -394,7 +394,7 @@ mod tests {
             ("b", Some("github:o/r#v1")),
             ("c", Some("npm:@s/p@2.0.0")),
             ("e", Some("git+https://h.example/e.git")),
-            ("f", None),
+            ("f", Some("git+https://h.example/f.git")),
         ];
         assert_eq!(found, expected);
         assert_eq!(marketplace(folder(&[]).path()), Ok(None));

@@ -42,11 +42,7 @@ pub(super) fn find_danger(
             // The other machine expands what is quoted here.
             texts.push((join_arguments(&part.words), part.span.clone()));
         } else if name.as_deref() == Some("env") {
-            let words = part.words.iter().skip(1).map(Word::display);
-            let words = words.map(|word| word.strip_prefix("-S").map_or(word.clone(), str::to_owned));
-            let words: Vec<String> =
-                words.skip_while(|word| word.is_empty() || word.starts_with('-')).collect();
-            texts.push((words.join(" "), part.span.clone()));
+            texts.push((command_of_env(&part.words), part.span.clone()));
         }
         let alias = |word: &Word| word.clone().value_of(name.as_deref()?).map(|value| value.display());
         let aliases =
@@ -101,6 +97,13 @@ pub(super) fn find_danger(
         let deeper = || find_danger(text, &analysis, &targets, depth + 1).map(|(danger, _)| danger);
         Some((known.or_else(|| (depth < MAX_DEPTH).then(deeper).flatten())?, span))
     })
+}
+
+/// The command that `env` runs, as a text; `-S` holds the beginning of one.
+fn command_of_env(words: &[Word]) -> String {
+    let words = words.iter().skip(1).map(Word::display);
+    let words = words.map(|word| word.strip_prefix("-S").map_or(word.clone(), str::to_owned));
+    words.skip_while(|word| word.is_empty() || word.starts_with('-')).collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a text has a word that every danger needs, quoted or not. Most texts have none, and are not parsed.

@@ -279,10 +279,9 @@ impl Judge<'_> {
             }
         }
         if !only_reads && folders::unpacks_here(part) {
-            scene
-                .directories_with_outer(part)
-                .iter()
-                .for_each(|folder| self.judge_unpack_folder(folder, findings));
+            for folder in &scene.directories_with_outer(part) {
+                self.judge_unpack_folder(folder, findings);
+            }
         }
         self.judge_unnamed_files(part, scene, findings);
         let written = (!only_reads).then(|| writers::writes(part)).flatten();
