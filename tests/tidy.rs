@@ -299,6 +299,47 @@ fn names_say_something() {
     report(&faults);
 }
 
+/// Participles that are not regular.
+const PARTICIPLES: &[&str] = tau::tools::words!(
+    "begun bought brought built caught chosen done drawn found given gone held hidden kept known laid led left lost \
+     made met paid said seen sent shown spent spoken stuck taken taught thrown told understood won written"
+);
+/// Names that are right: a direction, a method of another crate's trait, and what the schema of the server's API names.
+const NOT_PARTICIPLES: &[&str] = tau::tools::words!("left matched Accepted Forked Moved Restored Said");
+
+/// Whether a name is a participle alone, which says neither who nor what: `shown`, `listed`, `Known`.
+fn is_bare_participle(name: &str) -> bool {
+    let word = name.to_lowercase();
+    let is_regular = word.ends_with("ed") && !["need", "seed", "feed", "speed"].contains(&word.as_str());
+    (is_regular || PARTICIPLES.contains(&word.as_str()))
+        && !NOT_PARTICIPLES.contains(&name)
+        && !name.contains('_')
+        && name.chars().skip(1).all(char::is_lowercase)
+}
+
+#[test]
+fn names_are_no_bare_participles() {
+    assert!(["shown", "listed", "Known"].into_iter().all(is_bare_participle));
+    assert!(!["visible_rows", "feed", "list", "KnownModel"].into_iter().any(is_bare_participle));
+    let mut faults = Vec::new();
+    for source in sources() {
+        for (number, line) in source.code() {
+            // Constructors are named after the variant that they make.
+            let words =
+                line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+            let words: Vec<&str> = words.collect();
+            let items =
+                words.windows(2).filter(|pair| ["fn", "struct", "enum", "trait", "type"].contains(&pair[0]));
+            for name in items.map(|pair| pair[1]) {
+                if is_bare_participle(name) && !line.contains("-> Self") {
+                    faults.push(format!("{}:{number}: `{name}` says neither who nor what", source.path));
+                }
+            }
+        }
+    }
+    report(&faults);
+}
+
 /// The words of a path or a name, in lower case.
 fn parts(name: &str) -> BTreeSet<String> {
     let mut spaced = String::new();

@@ -269,7 +269,7 @@ fn is_short_hash(name: &str) -> bool {
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Runs git to its end. Fails when it says nothing for longer than this: its server does not answer.
-async fn ended(mut command: Command, silence: Duration) -> Result<Output, UserError> {
+async fn run_unless_silent(mut command: Command, silence: Duration) -> Result<Output, UserError> {
     let cannot = |error: std::io::Error| format!("cannot run git: {error}");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn().map_err(cannot)?;
@@ -315,7 +315,7 @@ async fn git(url: &str, at: Option<&str>, into: &Path) -> Result<FetchedFiles, U
         command.envs(OF_GIT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_LFS_SKIP_SMUDGE", "1");
         let failed = |why: UserError| format!("git could not fetch {shown}: {why}");
-        let ended = ended(command, SILENCE).await.map_err(failed)?;
+        let ended = run_unless_silent(command, SILENCE).await.map_err(failed)?;
         if ended.status.success() {
             return Ok(String::from_utf8_lossy(&ended.stdout).trim().to_owned());
         }
@@ -427,7 +427,7 @@ mod tests {
         let run = async |script: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);
-            ended(command, Duration::from_secs(1)).await
+            run_unless_silent(command, Duration::from_secs(1)).await
         };
         let slow = run("for n in 1 2 3 4; do sleep 0.5; printf $n >&2; done; echo commit").await.unwrap();
         assert_eq!((slow.stderr, slow.stdout), (b"1234".to_vec(), b"commit\n".to_vec()));

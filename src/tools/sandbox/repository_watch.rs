@@ -83,15 +83,15 @@ struct Repository {
 
 /// A forbidden change that was undone.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Undone {
+pub(super) struct UndoneChange {
     pub path: PathBuf,
     /// The new name of what was there, if it was kept.
     pub renamed: Option<String>,
 }
 
-impl From<PathBuf> for Undone {
+impl From<PathBuf> for UndoneChange {
     fn from(path: PathBuf) -> Self {
-        Undone { path, renamed: None }
+        UndoneChange { path, renamed: None }
     }
 }
 
@@ -135,8 +135,8 @@ impl RepositoryWatch {
     }
 
     /// Undoes forbidden changes and returns them.
-    pub(super) fn settle(&self) -> Vec<Undone> {
-        let appeared = self.missing.iter().filter(|path| remove(path)).cloned().map(Undone::from);
+    pub(super) fn settle(&self) -> Vec<UndoneChange> {
+        let appeared = self.missing.iter().filter(|path| remove(path)).cloned().map(UndoneChange::from);
         self.repositories.iter().flat_map(Repository::settle).chain(appeared).collect()
     }
 }
@@ -159,17 +159,18 @@ impl Repository {
         }
     }
 
-    fn settle(&self) -> Vec<Undone> {
+    fn settle(&self) -> Vec<UndoneChange> {
         let is_removed = |path: &PathBuf| !self.there.contains(path) && remove(path);
-        let mut undone: Vec<Undone> = links(&self.dir).filter(is_removed).map(Undone::from).collect();
-        undone.extend(self.restore().into_iter().map(Undone::from));
+        let mut undone: Vec<UndoneChange> =
+            links(&self.dir).filter(is_removed).map(UndoneChange::from).collect();
+        undone.extend(self.restore().into_iter().map(UndoneChange::from));
         let new = not_of_git(&self.dir).filter(|path| !self.there.contains(path));
         undone.extend(new.filter_map(|path| block(&path).or_else(|| remove(&path).then(|| path.into()))));
         let lists = to_do_lists(&self.dir).filter(|list| self.without_new_commands(list));
-        undone.extend(lists.map(Undone::from));
-        undone.extend(self.settle_unfinished_files().into_iter().map(Undone::from));
+        undone.extend(lists.map(UndoneChange::from));
+        undone.extend(self.settle_unfinished_files().into_iter().map(UndoneChange::from));
         undone.extend(protected::trees(&self.dir).flat_map(|tree| self.settle_links(&tree)));
-        undone.extend(strangers(&self.dir).filter(is_removed).map(Undone::from));
+        undone.extend(strangers(&self.dir).filter(is_removed).map(UndoneChange::from));
         undone.dedup();
         undone
     }
@@ -229,7 +230,7 @@ impl Repository {
 
     /// Keeps git from entering submodules that the command has made, if it would run something in there. `dir` is the
     /// folder with the index of a working tree.
-    fn settle_links(&self, dir: &Path) -> Vec<Undone> {
+    fn settle_links(&self, dir: &Path) -> Vec<UndoneChange> {
         let new = Tree::default();
         let before = self.trees.iter().find(|tree| tree.dir == dir).unwrap_or(&new);
         let top = paths::identity(&protected::top_of_tree(dir));
@@ -287,11 +288,11 @@ impl Repository {
 }
 
 /// Renames a file or folder so that git does not find it, if that can be done.
-fn block(path: &Path) -> Option<Undone> {
+fn block(path: &Path) -> Option<UndoneChange> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let other = format!("{name}{BLOCKED}{}", ids::id().simple());
     FileAt::find(path).and_then(|at| at.rename(&other)).ok()?;
-    Some(Undone { path: path.to_owned(), renamed: Some(other) })
+    Some(UndoneChange { path: path.to_owned(), renamed: Some(other) })
 }
 
 /// The file that says which branch is checked out.
@@ -457,7 +458,7 @@ mod tests {
         ];
         for (name, change) in changes {
             change();
-            assert_eq!(watch.settle(), [Undone::from(git.join(name))]);
+            assert_eq!(watch.settle(), [UndoneChange::from(git.join(name))]);
             assert!(head(&git).is_some() && PARTS.iter().all(|part| is_open(&git.join(part))), "{name}");
             assert!(links(&git).next().is_none() && watch.settle().is_empty(), "{name}");
         }

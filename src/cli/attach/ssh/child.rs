@@ -71,11 +71,8 @@ impl SshChild {
         let mut ssh = Command::new(&program);
         ssh.args(["-T", "-o", "RemoteCommand=none", "-o", "ClearAllForwardings=yes"]);
         ssh.args(["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"]);
-        // Without a limit, a server that accepts the connection and says nothing is waited for without end.
-        let seconds = if asks == Asks::Nobody { 15 } else { 60 };
-        ssh.args(["-o", &format!("ConnectTimeout={seconds}")]);
         if asks == Asks::Nobody {
-            ssh.args(["-o", "BatchMode=yes"]);
+            ssh.args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=15"]);
             // What the keyboard sends to the screen's group is not for it.
             ssh.process_group(0);
         }
