@@ -440,7 +440,8 @@ async fn a_marketplace_offers_plugins() {
 async fn an_only_plugin_is_updated_when_it_has_company() {
     let home = Home::new();
     let one = json!({"name": "one", "source": "./one"});
-    let two = json!({"name": "two", "source": {"source": "svn", "url": "https://x.example/r", "path": "two"}});
+    let two =
+        json!({"name": "two", "source": {"source": "svn", "url": "https://x.example/r", "path": "two"}});
     let list = |plugins: &[&Value]| {
         home.write(
             "market/.claude-plugin/marketplace.json",

@@ -459,6 +459,7 @@ const LISTED: &[(&str, &[&str])] = &[
     ("gtar", words!("-T --files-from ^-T")),
     ("bsdtar", words!("-T --files-from ^-T")),
     ("rsync", words!("--files-from")),
+    ("git", words!("--pathspec-from-file")),
     ("sort", words!("--files0-from")),
     ("wc", words!("--files0-from")),
     ("du", words!("--files0-from")),

@@ -6,7 +6,7 @@ use super::dangerous::services::needed_words;
 use super::programs;
 use super::protected::ProtectedKind::{self, Git, Ssh, Startup};
 use super::shell::{Part, Piece, Word};
-use super::strict::run_commands;
+use super::strict::inner_commands;
 use super::subcommands::has;
 
 /// Subcommands of git that write its settings or hooks, and the words with which they only read; if the third
@@ -134,7 +134,7 @@ pub(super) fn prints_keys(part: &Part) -> Option<ProtectedKind> {
             words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
         needed.any(|(_, needed)| needed_words(needed, words, &literals).is_some())
     };
-    let inner = || run_commands(part, &is_wanted);
+    let inner = || inner_commands(&part.words, part.more_arguments, &is_wanted);
     (prints(&part.words) || inner().iter().any(|words| prints(words))).then_some(ProtectedKind::Keys)
 }
 
@@ -144,7 +144,9 @@ pub(super) fn writes(part: &Part) -> Option<ProtectedKind> {
         name == "git" || name.starts_with("git-") || OTHERS.iter().any(|(program, ..)| *program == name)
     };
     let of = |words: &[Word]| writes_words(words, part.more_arguments);
-    of(&part.words).or_else(|| run_commands(part, &is_wanted).iter().find_map(|words| of(words)))
+    of(&part.words).or_else(|| {
+        inner_commands(&part.words, part.more_arguments, &is_wanted).iter().find_map(|words| of(words))
+    })
 }
 
 fn writes_words(words: &[Word], more_arguments: bool) -> Option<ProtectedKind> {

@@ -9,6 +9,7 @@ use super::vault::Vault;
 use super::visible::{self, Visible};
 use tau_protocol::message::BashExecution;
 use tau_protocol::placeholder;
+use tau_tools::delegate;
 use tau_tools::sandbox::SandboxDenial;
 use tau_tools::secret_cuts::SecretFinder;
 use tau_tools::user_error::UserError;
@@ -62,9 +63,9 @@ impl Masking {
         }
     }
 
-    /// Masks the description of a tool. Those of tau's own have no secrets.
+    /// Masks the description of a tool. Those of tau's own have no secrets, but that of `delegate` lists kinds from files.
     pub(crate) fn description(&mut self, tool: &mut ToolSpec) {
-        if !toolbox::TABLE.iter().any(|row| row.name == tool.name) {
+        if tool.name == delegate::NAME || !toolbox::TABLE.iter().any(|row| row.name == tool.name) {
             self.text(&mut tool.description);
             self.texts(&mut tool.parameters);
         }

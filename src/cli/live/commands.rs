@@ -31,7 +31,7 @@ use tau_agent::session::{Access, Session, SessionError, list};
 use tau_agent::settings::Paths;
 use tau_app::time_format;
 use tau_protocol::live_session::LiveState;
-use tau_protocol::message::Message;
+use tau_protocol::message::{Message, StopReason};
 use tau_protocol::query::{PageFrom, PageGoal};
 use tau_protocol::session_row::SessionRow;
 use tau_tools::process::left;
@@ -217,7 +217,13 @@ fn end_of_helper(file: &Path) -> Option<Exit> {
     list::row_of(file)?.helper?;
     let session = Session::open_tail(file, Access::Read, TAIL).ok()?;
     let page = session.branch_page(PageFrom::Before { position: None }, PageGoal::Next).ok()?;
-    let Message::Assistant(answer) = page.messages.last()?.as_ref() else { return None };
+    let answer = match page.messages.last()?.as_ref() {
+        Message::Assistant(answer) if answer.stop_reason != StopReason::ToolUse => answer,
+        _ => {
+            warn("its last run was stopped before its last answer");
+            return Some(Exit::Limit);
+        }
+    };
     if let Some(reason) = &answer.error_message {
         warn(&format!("the run has failed: {}", plain::line(reason)));
     }

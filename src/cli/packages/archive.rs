@@ -9,9 +9,10 @@ use lzma_rust2::XzReader;
 use tau_agent::extensions::packages::digest::{MAX_ENTRIES, MAX_SIZE};
 use tau_agent::extensions::packages::layout::inside;
 use tau_tools::user_error::UserError;
+use zip::CompressionMethod;
 
 /// The size of a block of tar.
-const BLOCK: usize = 512;
+const BLOCK: u64 = 512;
 
 /// A file of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,13 +78,12 @@ impl Files {
 }
 
 fn tar(bytes: &[u8]) -> Result<Files, UserError> {
-    // The reader takes an archive that ends between two files as whole.
-    if !bytes.ends_with(&[0; BLOCK]) {
-        return Err(damage_message().into());
-    }
+    let mut end = 0;
     let mut found = Files::default();
     for entry in tar::Archive::new(bytes).entries().map_err(|_| damage_message())? {
         let mut entry = entry.map_err(|_| damage_message())?;
+        let size = entry.size().checked_next_multiple_of(BLOCK);
+        end = size.and_then(|size| size.checked_add(entry.raw_file_position())).ok_or_else(damage_message)?;
         let kind = entry.header().entry_type();
         if kind.is_symlink() || kind.is_hard_link() {
             found.links += 1;
@@ -98,7 +98,12 @@ fn tar(bytes: &[u8]) -> Result<Files, UserError> {
         entry.read_to_end(&mut content).map_err(|_| damage_message())?;
         found.add(&path, content, is_executable)?;
     }
-    Ok(found)
+    // The reader takes an archive that ends between two files as whole.
+    let rest = usize::try_from(end).ok().and_then(|end| bytes.get(end..));
+    let is_whole = rest
+        .and_then(|rest| rest.first_chunk::<512>())
+        .is_some_and(|block| block.iter().all(|byte| *byte == 0));
+    if is_whole { Ok(found) } else { Err(damage_message().into()) }
 }
 
 fn zip(bytes: &[u8]) -> Result<Files, UserError> {
@@ -113,6 +118,9 @@ fn zip(bytes: &[u8]) -> Result<Files, UserError> {
             continue;
         }
         let path = file.name().map_err(unreadable)?.replace('\\', "/");
+        if !matches!(file.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) {
+            return Err(format!("tau does not know how {path} is compressed in the archive").into());
+        }
         let is_executable = is_executable(file.unix_mode().unwrap_or_default());
         found.add(&path, whole(file)?, is_executable)?;
     }
@@ -137,7 +145,7 @@ mod tests {
     use super::*;
 
     fn entry(name: &str, kind: u8, content: &[u8]) -> Vec<u8> {
-        let mut head = vec![0; BLOCK];
+        let mut head = vec![0; 512];
         head[..name.len()].copy_from_slice(name.as_bytes());
         head[100..107].copy_from_slice(b"0000755");
         head[124..135].copy_from_slice(format!("{:011o}", content.len()).as_bytes());
@@ -146,12 +154,12 @@ mod tests {
         let sum: u64 = head.iter().map(|byte| u64::from(*byte)).sum::<u64>() + 8 * 32;
         head[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
         head.extend_from_slice(content);
-        head.resize(head.len().next_multiple_of(BLOCK), 0);
+        head.resize(head.len().next_multiple_of(512), 0);
         head
     }
 
     fn archive(entries: &[Vec<u8>]) -> Vec<u8> {
-        [entries.concat(), vec![0; 2 * BLOCK]].concat()
+        [entries.concat(), vec![0; 1024]].concat()
     }
 
     fn paths(files: &[ArchiveFile]) -> Vec<&str> {
@@ -187,7 +195,9 @@ mod tests {
             bad[at] ^= 0x5a;
             let _ = unpack(&bad);
         }
-        assert!(unpack(&tar[..tar.len() - 2 * BLOCK]).is_err() && unpack(b"PK").is_err());
+        assert!(unpack(&tar[..tar.len() - 1024]).is_err() && unpack(b"PK").is_err());
+        // What is behind the end is nobody's.
+        assert_eq!(unpack(&[&tar[..], b"\n"].concat()).unwrap(), found);
     }
 
     /// A zip with one file, compressed or not.

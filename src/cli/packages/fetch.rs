@@ -284,7 +284,7 @@ async fn run_unless_silent(mut command: Command, silence: Duration) -> Result<Ou
                 // It would leave ssh behind.
                 let pid = child.id().and_then(|id| i32::try_from(id).ok());
                 let _ = spawn_blocking(move || pid.map(left::stop_tree)).await;
-                return Err(format!("the server has said nothing for {} s", silence.as_secs()).into());
+                return Err(format!("git has said nothing for {} s", silence.as_secs()).into());
             }
         }
     }
@@ -315,7 +315,9 @@ async fn git(url: &str, at: Option<&str>, into: &Path) -> Result<FetchedFiles, U
         command.envs(OF_GIT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_LFS_SKIP_SMUDGE", "1");
         let failed = |why: UserError| format!("git could not fetch {shown}: {why}");
-        let ended = run_unless_silent(command, SILENCE).await.map_err(failed)?;
+        // The others ask no server.
+        let silence = if arguments.first() == Some(&"fetch") { SILENCE } else { Duration::MAX };
+        let ended = run_unless_silent(command, silence).await.map_err(failed)?;
         if ended.status.success() {
             return Ok(String::from_utf8_lossy(&ended.stdout).trim().to_owned());
         }
@@ -435,7 +437,7 @@ mod tests {
         let file = folder.path().join("pid");
         // As git's ssh, which does not end with git.
         let silent = run(&format!("sleep 300 & echo $! >{}; wait", file.display())).await;
-        assert_eq!(silent.unwrap_err().to_string(), "the server has said nothing for 1 s");
+        assert_eq!(silent.unwrap_err().to_string(), "git has said nothing for 1 s");
         let pid = std::fs::read_to_string(file).unwrap();
         let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
         assert!(state.is_empty() || state.contains(") Z "), "{state}");

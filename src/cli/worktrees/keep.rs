@@ -215,7 +215,7 @@ fn in_progress(dir: &Path) -> bool {
     names.iter().any(|name| {
         let path = git.path(&["rev-parse", "--path-format=absolute", "--git-path", name]);
         path.is_ok_and(|path| path.symlink_metadata().is_ok())
-    })
+    }) || git.text(&["ls-files", "--unmerged"]).is_ok_and(|files| !files.is_empty())
 }
 
 /// The files with conflicts in a merge of a commit, in words; `None` if there are none, or if git is too old to tell.

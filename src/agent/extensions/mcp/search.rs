@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use tau_tools::budget::shorten;
+use tau_tools::budget::start_within_characters;
 use tau_tools::{
     Access, AnyTool, Details, PreparedCall, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec,
     Toolbox, args, budget,
@@ -59,9 +59,15 @@ pub(crate) fn words(arguments: &Value) -> String {
     arguments.get("query").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// The first line of a description, shortened.
+/// The first line of a description, shortened to whole words: what a cut leaves of a secret would not be masked.
 fn line(text: &str) -> String {
-    shorten(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim(), MAX_LINE_LEN)
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    match start_within_characters(line, MAX_LINE_LEN) {
+        start if start.len() < line.len() => {
+            format!("{}…", start.rsplit_once(' ').map_or("", |(whole, _)| whole))
+        }
+        _ => line.to_owned(),
+    }
 }
 
 struct Search {

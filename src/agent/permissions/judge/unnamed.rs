@@ -15,7 +15,6 @@ use crate::permissions::protected::Use;
 use crate::permissions::read_only::{NotKnown, find_tracked_file};
 use crate::permissions::rule::Rule;
 use crate::permissions::shell::{Part, Word};
-use crate::permissions::strict::literals;
 use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::{NamedPath, Naming, Scene};
 use crate::permissions::{Verdict, links, programs};
@@ -180,6 +179,20 @@ fn matches(pattern: &str, name: &str) -> bool {
         .map(|(at, _)| at)
         .chain([rest.len()])
         .any(|at| rest.get(at..).is_some_and(|rest| matches(behind.trim_start_matches('*'), rest)))
+}
+
+/// The texts in quotes in a program, each with the code before it.
+fn literals(text: &str) -> Vec<(&str, &str)> {
+    let (mut found, mut rest) = (Vec::new(), text);
+    while let Some(start) = rest.find(['"', '\'', '`']) {
+        let (before, quoted) = rest.split_at(start);
+        let Some(quote) = quoted.chars().next() else { break };
+        let inner = quoted.get(quote.len_utf8()..).unwrap_or_default();
+        let Some(end) = inner.find(quote) else { break };
+        found.push((inner.get(..end).unwrap_or_default(), before));
+        rest = inner.get(end + quote.len_utf8()..).unwrap_or_default();
+    }
+    found
 }
 
 /// The names that a program puts together of several texts, or of texts with unknown parts: `'.e' + 'nv'`,

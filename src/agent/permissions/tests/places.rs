@@ -179,21 +179,6 @@ fn what_writes_settings_is_asked_whatever_runs_it() {
         "script -c 'git config a b'",
         "gh repo clone x/y",
         "gh repo fork x --clone",
-        "python3 -c \"import os; os.system('git config core.hooksPath x')\"",
-        "python3 -c 'import subprocess; subprocess.run([\"git\", \"config\", \"core.hooksPath\", \"x\"])'",
-        "python3.12 -c 'import subprocess as s; s.check_call([\"sudo\", \"git\", \"-C\", d, \"config\", \"a.b\", \"x\"])'",
-        "python3 - <<'E'\nimport subprocess\nsubprocess.run('crontab x', shell=True)\nE",
-        "echo \"import os; os.system('git config a.b x')\" | python3",
-        "uv run python -c \"import os; os.popen('cd x && git config a.b x')\"",
-        "node -e 'require(\"child_process\").execSync(\"git config core.fsmonitor x\")'",
-        "node -e 'require(\"child_process\").spawnSync(\"git\", [\"config\", \"a.b\", \"x\"])'",
-        "perl -e 'system(\"git\", \"config\", \"a.b\", \"x\")'",
-        "perl -e '`git config a.b x`'",
-        "python3 -c 'import os; os.system(\"git \" + \"config a.b x\")'",
-        "ruby -e 'system \"sh\", \"-c\", \"git config a.b x\"'",
-        "php -r 'shell_exec(\"git remote add x y\");'",
-        "awk 'BEGIN { system(\"git config a.b x\") }'",
-        "lua -e 'os.execute(\"git config a.b x\")'",
     ];
     check(&permissions(&[]), PermissionMode::Auto, Ask, &writing);
     let others = [
@@ -203,11 +188,9 @@ fn what_writes_settings_is_asked_whatever_runs_it() {
         "git log -- config",
         "npx eslint config",
         "python3 -c 'print(1)'",
-        "python3 -c 'print(\"git config a.b x\")'",
-        "python3 -c \"import subprocess; print(subprocess.run(['git', 'status'], capture_output=True), d['at'])\"",
-        "python3 -c \"import os; os.system('git config --get a.b')\"",
-        "node -e 'console.log(require(\"child_process\").execSync(\"git log -- config\"))'",
-        "perl -e 'open F, \"at\"; print <F>'",
+        "python3 -c \"open('notes.txt','w').write('run at 5pm')\"",
+        "node -e 'console.log(`line ${n} at ${n}`)'",
+        "python3 -c \"import subprocess; subprocess.run(['pytest','-k','batch'])\"",
     ];
     check(&permissions(&[]), PermissionMode::Auto, Allow, &others);
 }
