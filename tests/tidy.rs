@@ -322,7 +322,7 @@ fn names_are_no_bare_participles() {
     assert!(["shown", "listed", "Known"].into_iter().all(is_bare_participle));
     assert!(!["visible_rows", "feed", "list", "KnownModel"].into_iter().any(is_bare_participle));
     let mut faults = Vec::new();
-    for source in sources() {
+    for source in sources().into_iter().filter(|source| source.path.starts_with("src/")) {
         for (number, line) in source.code() {
             // Constructors are named after the variant that they make.
             let words =

@@ -261,7 +261,7 @@ pub fn decision_text(text: &str) -> Printable {
     Printable::new(&spell_hidden(&fold_blanks(&text)))
 }
 
-/// Like [`asked`], as one line.
+/// Like [`decision_text`], as one line.
 pub fn decision_line(text: &str) -> Printable {
     Printable::line(&spell_hidden(&fold_blanks(text)))
 }

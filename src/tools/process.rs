@@ -184,7 +184,7 @@ pub async fn run(
     Ok(finished)
 }
 
-/// Determines what the sandbox denied to the command, if it failed.
+/// Records in `finished` what the sandbox denied to the command, if it failed.
 fn find_denial(finished: &mut FinishedCommand, command: &CommandLine<'_>, confinement: &Confinement) {
     let removed = confinement.clear_away();
     let failed = finished.output.exit_code != Some(0) && !finished.cancelled && !finished.timed_out;

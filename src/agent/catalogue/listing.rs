@@ -40,7 +40,7 @@ pub struct ServerModel {
     pub cost: Option<Price>,
 }
 
-/// A cached list.
+/// The models that a server listed, and its address.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct CachedList {
     base_url: String,

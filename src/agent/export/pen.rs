@@ -47,7 +47,7 @@ pub(crate) fn escape_html(text: &str) -> String {
     out
 }
 
-/// Like [`escaped`], but web addresses become links.
+/// Like [`escape_html`], but web addresses become links.
 pub(super) fn escape_with_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -14,7 +14,7 @@ use rustix::fs::{Dir, FileType, Mode, OFlags};
 use super::shell::{self, Analysis};
 use tau_tools::paths::identity;
 
-/// The cached lookups.
+/// The results of looking at the disk during one judgement.
 #[derive(Default)]
 struct LookupCache {
     places: BTreeMap<OsString, Rc<Place>>,

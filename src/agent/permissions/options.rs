@@ -70,7 +70,7 @@ struct GivenCommand<'a> {
     words: Vec<Option<String>>,
 }
 
-/// Whether the words of a command have all of these options. `leading` are the program and the subcommand.
+/// How the words of a command match these options: all of them must be there. `leading` are the program and the subcommand.
 pub(super) fn match_options(leading: &[String], options: &[NamedOption], words: &[Word]) -> Match {
     let program = leading.first().map_or("", |program| base(program));
     let command = leading.get(1).map_or_else(|| program.to_owned(), |sub| format!("{program} {sub}"));

@@ -111,7 +111,7 @@ pub(super) fn normalise(path: &Path) -> PathBuf {
     plain
 }
 
-/// Like [`normalised`], for a path that usually is.
+/// Like [`normalise`], for a path that usually is.
 pub(super) fn in_normal_form(path: PathBuf) -> PathBuf {
     if is_normal(&path) { path } else { normalise(&path) }
 }

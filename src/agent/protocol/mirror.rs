@@ -187,7 +187,7 @@ impl SessionMirror {
         }
     }
 
-    /// Records that a question was answered.
+    /// Removes a question that was answered.
     pub fn remove_question(&mut self, id: &str) {
         self.questions.retain(|(own, _)| own != id);
     }

@@ -82,7 +82,7 @@ pub struct Project {
     unused: Vec<UserError>,
 }
 
-/// The stored answers.
+/// The user's answers about trust, as in their file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct StoredAnswers {

@@ -267,7 +267,7 @@ impl SessionUndo {
         Ok(Some((before, now.state)))
     }
 
-    /// Lists the ignored files that changed, and ignored directories in which something did.
+    /// Adds to `lost` the ignored files that changed, and ignored directories in which something did.
     fn note_ignored(&self, earlier: &Snapshot, later: &Snapshot, lost: &mut Vec<LostPath>) {
         let find = |snapshot: &Snapshot, path: &[u8]| {
             snapshot.ignored_entry(path).or_else(|| snapshot.get(path)).map(|entry| entry.stamp)

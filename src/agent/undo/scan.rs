@@ -63,7 +63,7 @@ struct RulesHere {
     spared: bool,
 }
 
-/// The results of a thread.
+/// The findings of one thread of a scan.
 #[derive(Default)]
 struct ThreadResult {
     entries: Vec<Block>,

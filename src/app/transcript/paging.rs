@@ -107,7 +107,7 @@ impl Transcript {
         }
     }
 
-    /// Notes a requested page.
+    /// Records which page is on its way, so that it is not requested again.
     pub(crate) fn note_page_request(&mut self, from: PageFrom, goal: PageGoal) {
         self.paging.asked = Some((from, goal));
     }

@@ -68,7 +68,7 @@ fn keep_current(model: &mut Model) -> Option<String> {
     Some(current)
 }
 
-/// Skips the demo, which is useless once there is a real model.
+/// Switches to the chosen model `by` places further. Skips the demo, which is useless once there is a real model.
 fn switch_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     let current = keep_current(model);
     let real = || model.models.iter().filter(|ai| !is_demo(ai));

@@ -68,7 +68,7 @@ fn configure(model: &mut Model, new: ScreenSettings, effects: &mut Vec<Effect>) 
     }
 }
 
-/// Applies changed settings.
+/// Applies settings to the screen, and sends the commands for the agent.
 pub(super) fn apply_settings(model: &mut Model, applied: SettingsUpdate, effects: &mut Vec<Effect>) {
     effects.extend(applied.commands.into_iter().map(Effect::Agent));
     if let Some(theme) = applied.theme {

@@ -195,7 +195,7 @@ fn delete(state: &mut AcpState, id: &RequestId, session: &SessionId) -> Result<(
     Ok(())
 }
 
-/// Answers a deletion.
+/// Answers the request to delete a session, once that is done.
 pub(crate) fn answer_deletion(state: &mut AcpState, id: &RequestId, result: Result<(), Error>) {
     match result {
         Ok(()) => state.answer(id, &DeleteSessionResponse::new()),

@@ -440,8 +440,11 @@ impl Link {
             self.tried = 0;
         } else {
             // It was restarted in the meantime.
-            let doubtful = self.take_unconfirmed();
-            self.give_back(doubtful, "perhaps not sent: the server was started again before it confirmed it");
+            let unconfirmed = self.take_unconfirmed();
+            self.give_back(
+                unconfirmed,
+                "perhaps not sent: the server was started again before it confirmed it",
+            );
             (self.first, self.tried) = (next, 0);
         }
         let unanswered: Vec<AgentCommand> = self.asked.values().map(|asked| asked.command.clone()).collect();
@@ -507,8 +510,8 @@ impl Link {
 
     /// Returns the messages that the server has not accepted.
     fn give_back_prompts(&mut self, why: &str) {
-        let doubtful = self.take_unconfirmed();
-        self.give_back(doubtful, &format!("perhaps not sent: {why}"));
+        let unconfirmed = self.take_unconfirmed();
+        self.give_back(unconfirmed, &format!("perhaps not sent: {why}"));
         let waiting: Vec<AgentCommand> = self.waiting.drain(..).collect();
         self.give_back(waiting, &format!("not sent: {why}"));
     }

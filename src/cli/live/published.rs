@@ -22,7 +22,7 @@ use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::event::SessionEvent;
 
-/// A published session.
+/// A session of this process that other processes can attach to.
 pub(crate) struct PublishedSession {
     live: Arc<LiveSession>,
     others: mpsc::UnboundedReceiver<AgentEvent>,

@@ -2,7 +2,7 @@
 //!
 //! On any panic, the terminal is restored first, then the message is written where it is visible, and a
 //! report is saved that only its owner can read. The program then ends with code 101: in order if its loop
-//! listens to [`crashed`], and after [`GRACE`] in any case.
+//! listens to [`wait_for_crash`], and after [`GRACE`] in any case.
 
 use std::backtrace::Backtrace;
 use std::fs::OpenOptions;
@@ -33,7 +33,7 @@ static NOTICE: Notify = Notify::const_new();
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Installs a panic hook for a program with many agents: a panic is reported and ends only its own task. The
-/// others continue, so [`crashed`] does not complete. Reports go to `state`.
+/// others continue, so [`wait_for_crash`] does not complete. Reports go to `state`.
 pub fn install_for_server(state: PathBuf) {
     std::panic::set_hook(Box::new(move |panic| {
         let (what, place) = describe_panic(panic);

@@ -61,7 +61,7 @@ pub fn run(args: &ProxyArgs) -> Result<Exit, Refusal> {
     }
 }
 
-/// The usage file.
+/// The file with the usage of each token.
 fn usage_file(environment: &Environment) -> PathBuf {
     environment.paths.data.join("proxy-usage.json")
 }

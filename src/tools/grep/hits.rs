@@ -21,7 +21,7 @@ const LINE: usize = 400;
 /// The number of bytes of a long line shown before the match.
 const BEFORE: usize = 120;
 
-/// How binary content is handled.
+/// Whether the model named the file, which decides how binary content is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedByModel {
     /// The model named this file: the answer says whether there is a match.

@@ -316,7 +316,7 @@ fn is_program(path: &str) -> bool {
         && rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }
 
-/// True if the sandbox keeps `given` from being read, or from being changed although tau could change it.
+/// The denial of `given`, if the sandbox keeps it from being read, or from being changed although tau could change it.
 /// `is_named` says that the message names it as the denied path.
 fn denial_of_path(
     policy: &SandboxPolicy,

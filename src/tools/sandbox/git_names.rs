@@ -1,7 +1,7 @@
 //! The files that git and its usual tools keep in a repository, apart from its settings.
 //!
 //! Git obeys some files that most repositories do not have, and a newer git may obey others. A command can therefore only
-//! create what is listed here: [`unknown`] finds everything else. For the files, see git's documentation,
+//! create what is listed here: [`unknown_entries`] finds everything else. For the files, see git's documentation,
 //! `gitrepository-layout`, and for those of rebases and merges its `sequencer.c` and `builtin/am.c`.
 
 use std::path::{Path, PathBuf};

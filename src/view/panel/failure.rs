@@ -47,7 +47,7 @@ pub(super) fn squeeze_blank_lines(lines: &[AnsiLine]) -> Vec<usize> {
     kept
 }
 
-/// The indices of the lines to show, in order: all, or about `most` of them. Gaps between them are larger
+/// The ranges of lines to show, in order: all, or about `most` of them. Gaps between them are larger
 /// than `slack`.
 pub(super) fn visible_ranges(lines: &[&AnsiLine], most: usize, slack: usize) -> Vec<Range<usize>> {
     let all = lines.len();

@@ -242,7 +242,7 @@ async fn command_output(command: &str, name: &str, hidden: &[String]) -> Result<
     command_output_within(command, name, hidden, &[], key_command::TIME_LIMIT).await
 }
 
-/// Like [`printed`], with further variables and another time limit. The error is the reason, as part of a
+/// Like [`command_output`], with further variables and another time limit. The error is the reason, as part of a
 /// sentence.
 async fn command_output_within(
     command: &str,

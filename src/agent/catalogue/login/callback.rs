@@ -183,7 +183,7 @@ impl Callback {
     }
 
     /// Waits for the code of a login and its issuer, from the browser or from `pasted`, which has final addresses of
-    /// a browser on another machine. The visitor waits for [`shown`].
+    /// a browser on another machine. The visitor waits for [`show_outcome`].
     pub(crate) async fn code(
         &mut self,
         mark: &Mark,

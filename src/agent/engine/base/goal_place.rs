@@ -81,7 +81,7 @@ impl GoalPlace {
         }
     }
 
-    /// Called when a run has ended.
+    /// Stops counting time.
     pub(crate) fn on_run_end(&mut self) {
         self.since = None;
     }

@@ -22,7 +22,7 @@ use tau_protocol::extension::{
     ArgumentValues, ExtensionKind, ExtensionRow, ExtensionState, McpResource, PromptCommand,
 };
 use tau_tools::access::FileFilter;
-use tau_tools::counted::counted;
+use tau_tools::counted::pluralize;
 use tau_tools::process::ChildEnv;
 use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::scratch::Scratch;
@@ -134,7 +134,7 @@ fn list(
     *rows.lock() = found.iter().map(row).collect();
     let used = found.iter().filter(|configured| configured.server.enabled).count();
     if used > 0 {
-        let text = format!("{} cannot be used: {NOT_BUILT}", counted(used as u64, "MCP server"));
+        let text = format!("{} cannot be used: {NOT_BUILT}", pluralize(used as u64, "MCP server"));
         sender.send(McpNews::Notice { text, hint: Some(HINT.to_owned()) }).ok();
     }
     sender.send(McpNews::Changed).ok();

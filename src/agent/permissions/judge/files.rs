@@ -147,7 +147,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether a pattern is about a path that is not fully known. The results of `find` already exist.
+    /// How a pattern matches a path that is not fully known. The results of `find` already exist.
     fn match_partial_path(&self, pattern: &PathPattern, text: &PathText) -> Match {
         let matched = pattern.may_concern(text, &self.places);
         if matched == Match::No || !text.is_of_folders() {
@@ -340,7 +340,7 @@ impl Judge<'_> {
         path.clone_below(&workspace).is_none_or(|_| parts(path) > parts(&workspace) + 1)
     }
 
-    /// Secrets currently in a folder.
+    /// The kind of secrets that are in a folder now.
     fn secrets_in(&self, folder: &Path) -> Option<ProtectedKind> {
         encloses(&JudgedPath::new(folder), &self.places, &self.options.own, Use::Read)
     }

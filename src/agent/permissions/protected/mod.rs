@@ -180,7 +180,7 @@ fn is_key(names: &[Cow<'_, str>], at_home: bool) -> bool {
         || KEY_ENDS.iter().any(|end| last.len() > end.len() && last.ends_with(end))
 }
 
-/// Like [`protected`], for an absolute path that is not fully known. A part that may be anything counts only
+/// Like [`protected_kind`], for an absolute path that is not fully known. A part that may be anything counts only
 /// if the rest is specific enough: a place in the home directory, or a form of a protected name.
 pub(super) fn may_be_protected(
     path: &PathText,
@@ -332,7 +332,7 @@ impl<'a> LiteralPart<'a> {
     }
 }
 
-/// Like [`protected`], for a complete text that could not be analysed: checks every part that looks like a
+/// Like [`protected_kind`], for a complete text that could not be analysed: checks every part that looks like a
 /// path.
 pub(super) fn kind_in_text(text: &str, places: &Places, own: &[PathBuf]) -> Option<ProtectedKind> {
     let is_path = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '+' | '@' | '%');

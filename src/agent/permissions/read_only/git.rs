@@ -115,7 +115,7 @@ fn is_shown_reflog(arguments: &[Word]) -> bool {
     first.is_some_and(|first| first == "show" || first.starts_with('-')) && !arguments.iter().any(changes)
 }
 
-/// Like [`excluded`], for the long options in `EXCLUDED`.
+/// Like [`excluded_option`], for the long options in `EXCLUDED`.
 fn excluded_long_option(arguments: &[Word], short: &str) -> Option<String> {
     excluded_option(arguments, short, &EXCLUDED)
 }

@@ -334,7 +334,7 @@ fn archive(name: &str, arguments: &[Word]) -> Option<String> {
     (!is_list).then(|| format!("{name} may write files"))
 }
 
-/// Programs that compress, in the spellings with which they only print or list.
+/// The objection to a program that compresses, unless its options only print or list.
 fn compression_objection(name: &str, arguments: &[Word]) -> Option<String> {
     let literals = arguments.iter().map(Word::literal);
     let options: Option<Vec<Cow<'_, str>>> =

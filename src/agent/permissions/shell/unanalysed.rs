@@ -1,10 +1,10 @@
 //! The place of the parser in a program that was built without it: no command is understood, so all need approval.
 
-use super::simple::Found;
+use super::simple::ParseResult;
 use super::words::Doubt;
 
 /// Doubts the whole text.
-pub(super) fn read(text: &str, _: usize) -> Found {
+pub(super) fn read(text: &str, _: usize) -> ParseResult {
     let why = "not analysed: this program was built without the feature `shell` of the crate taucode-agent";
-    Found { doubts: vec![Doubt::new(0..text.len(), why)], ..Found::default() }
+    ParseResult { doubts: vec![Doubt::new(0..text.len(), why)], ..ParseResult::default() }
 }

@@ -1,6 +1,6 @@
 //! The place of the codecs in a program that was built without them: images are refused, and sent as they are.
 
-use super::{ImageFormat, Shrunk};
+use super::{ImageFormat, ShrunkImage};
 
 /// The reason that images cannot be decoded.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,6 @@ pub(super) fn decode(_: &[u8], _: ImageFormat) -> Result<Picture, Error> {
     Err(Error)
 }
 
-pub(super) fn shrink(picture: &Picture) -> Result<Shrunk, Error> {
+pub(super) fn shrink(picture: &Picture) -> Result<ShrunkImage, Error> {
     match *picture {}
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::super::{Stored, StoredMessage};
+use super::super::{StoredMessage, StoredSession};
 use tau_protocol::session_row::SessionRow;
 
 fn not_built<T>() -> io::Result<T> {
@@ -24,7 +24,7 @@ pub(in super::super) fn read(
     _: &Path,
     _: &str,
     _: Option<usize>,
-) -> io::Result<(Stored, Vec<StoredMessage>)> {
+) -> io::Result<(StoredSession, Vec<StoredMessage>)> {
     not_built()
 }
 
