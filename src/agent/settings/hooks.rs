@@ -247,7 +247,7 @@ fn in_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<HookProblem>) {
     let place = path.display();
     let mut unused = Vec::new();
     let mut report = |guards: bool, why: String| {
-        unused.push(HookProblem { guards, error: format!("{place}: {why}").into() })
+        unused.push(HookProblem { guards, error: format!("{place}: {why}").into() });
     };
     let file: JsonFile = serde_json::from_str(text).unwrap_or_else(|error| {
         report(true, error.to_string());

@@ -228,7 +228,7 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
         Overlay::Tree(mut view) => list!(Tree, view, view.key(key, page), tree::apply_choice),
         Overlay::Settings(mut view) => list!(Settings, view, view.key(key, page), settings::apply_choice),
         Overlay::Extensions(mut view) => {
-            list!(Extensions, view, view.press(key, page), extensions::apply_choice)
+            list!(Extensions, view, view.press(key, page), extensions::apply_choice);
         }
         Overlay::Board(mut view) => list!(Board, view, view.key(key, page), board::apply_choice),
         Overlay::Jobs(view) => job_list::press(model, view, key, page, effects),
@@ -236,14 +236,14 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
         Overlay::Attempts(view) => attempts::press(model, view, key, page, effects),
         Overlay::Leave(view) => job_list::leave_key(model, view, key, effects),
         Overlay::Keys(mut view) => {
-            list!(Keys, view, view.key(key, &model.keymap, page), key_list::apply_choice)
+            list!(Keys, view, view.key(key, &model.keymap, page), key_list::apply_choice);
         }
         Overlay::Rules(mut view) => list!(Rules, view, view.key(key, page), rule_list::apply_choice),
         Overlay::Changes(mut view) => {
             list!(Changes, view, view.key(key, page, whole_page(model)), changes::apply_choice);
         }
         Overlay::Queue(mut view) => {
-            list!(Queue, view, view.key(key, &model.status, page), queue::apply_choice)
+            list!(Queue, view, view.key(key, &model.status, page), queue::apply_choice);
         }
         Overlay::SideQuestion(view) => side_question::press(model, view, key, page, effects),
         Overlay::Plan(view) => plan_key(model, view, key, page, effects),

@@ -18,7 +18,7 @@ pub(super) fn on_commands(model: &mut Model, commands: &[PromptCommand], effects
     model.commands_follow = false;
     match model.early_command.take() {
         Some((queue, text)) if model.composer.expanded_content().0 == text => {
-            submit::enter(model, queue, effects)
+            submit::enter(model, queue, effects);
         }
         Some(_) | None => list_again(model, effects),
     }
@@ -31,7 +31,7 @@ pub(super) fn on_change(model: &mut Model, commands: &[PromptCommand], effects: 
     let is_known = |text: &str| matches!(commands.parse(text.trim_end()), Some(Ok(_)));
     match model.early_command.take_if(|(_, text)| is_known(text)) {
         Some((queue, text)) if model.composer.expanded_content().0 == text => {
-            submit::enter(model, queue, effects)
+            submit::enter(model, queue, effects);
         }
         Some(_) | None => list_again(model, effects),
     }
