@@ -11,7 +11,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let question = arguments.next().unwrap_or_else(|| "help".to_owned());
     let model = arguments.next().unwrap_or_else(|| "demo".to_owned());
 
-    let agent = Agent::builder().catalogue_model(&model)?.start();
+    let agent = Agent::builder().model_by_name(&model)?.start();
     println!("{}", agent.run(question).await?.text());
     Ok(())
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = std::env::args().nth(1).unwrap_or_else(|| "demo".to_owned());
-    let agent = Agent::builder().catalogue_model(&model)?.system("You like to chat.").start();
+    let agent = Agent::builder().model_by_name(&model)?.system("You like to chat.").start();
     let mut lines = BufReader::new(stdin()).lines();
     while let Some(line) = lines.next_line().await?.filter(|line| !line.trim().is_empty()) {
         let mut events = agent.subscribe();

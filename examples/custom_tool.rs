@@ -58,7 +58,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spec = ToolSpec { read_only: true, ..args::spec::<Roll>("roll", "Throws dice and adds them up.") };
     let agent = Agent::builder().tool(Dice { spec }).system("Use your dice.");
     let agent = match std::env::args().nth(1) {
-        Some(model) => agent.catalogue_model(&model)?.start(),
+        Some(model) => agent.model_by_name(&model)?.start(),
         None => {
             let call = calls(&[("call_1", "roll", json!({ "dice": 3, "sides": 6 }))]);
             let script = ScriptedTransport::new([call, says("You rolled, and the tool said the sum.")]);

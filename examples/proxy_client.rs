@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = arguments.next().unwrap_or_else(|| "demo".to_owned());
     let address = arguments.next().unwrap_or_else(|| "http://127.0.0.1:8302".to_owned());
     let token = std::env::var("TAU_PROXY_TOKEN").map_err(|_| "set TAU_PROXY_TOKEN to the server's token")?;
-    let agent = Agent::builder().catalogue_model(&model)?.proxy(Proxy::new(&address, token)).start();
+    let agent = Agent::builder().model_by_name(&model)?.proxy(Proxy::new(&address, token)).start();
     println!("{}", agent.run(prompt).await?.text());
     Ok(())
 }

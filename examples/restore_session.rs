@@ -27,7 +27,7 @@ pub(crate) async fn restored(
     // The agent works in the directory that the session names, with its model and thinking level.
     let session = Session::open(file)?;
     let agent = CodingAgent::builder(session.info().cwd.clone())
-        .with(|agent| agent.catalogue_model(model))?
+        .with(|agent| agent.model_by_name(model))?
         .agent(|agent| agent.session(session))
         .start();
     // The end of a long conversation is available at once; this loads the rest of it.
@@ -47,7 +47,7 @@ pub(crate) async fn restored(
 /// A first conversation; returns the file that stores it.
 pub(crate) async fn first(model: &str, folder: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
     let agent = CodingAgent::builder(folder)
-        .with(|agent| agent.catalogue_model(model))?
+        .with(|agent| agent.model_by_name(model))?
         .agent(|agent| agent.session_dir(folder.join("sessions")))
         .start();
     agent.run("help").await?;

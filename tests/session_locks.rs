@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tau::agent::session::lock::{Life, Owner, note_path, read_owner, take_unused};
+use tau::agent::session::lock::{Life, Owner, lock_for_deletion, note_path, read_owner};
 use tau::agent::session::{Access, ForkRange, Session, SessionError};
 
 use crate::support::session_files::{Folder, HEADER, line, texts, user};
@@ -49,9 +49,9 @@ fn an_open_session_is_in_use_even_without_its_note() {
     let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
     let session = Session::open(&path).unwrap();
     fs::remove_file(note_path(&path)).unwrap();
-    assert_eq!(take_unused(&path).unwrap_err().pid, std::process::id());
+    assert_eq!(lock_for_deletion(&path).unwrap_err().pid, std::process::id());
     drop(session);
-    assert!(take_unused(&path).unwrap().is_some());
+    assert!(lock_for_deletion(&path).unwrap().is_some());
 }
 
 #[test]

@@ -315,7 +315,7 @@ fn an_id_that_is_no_name_is_replaced() {
         assert!(is_session_id(&opened), "{id:?}: {opened:?}");
         let in_memory = Session::from_lines(&text).unwrap();
         assert_eq!(in_memory.info().id, opened);
-        assert_eq!(in_memory.as_printed().info().id, opened);
+        assert_eq!(in_memory.for_printing().info().id, opened);
         assert_eq!(list::row_of(&path).unwrap().id, opened);
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }

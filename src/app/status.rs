@@ -59,7 +59,7 @@ pub struct AgentRun {
 
 /// The coverage of a session's total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UsageKnown {
+pub enum UsageCoverage {
     /// The usage of the loaded messages.
     #[default]
     Loaded,
@@ -103,7 +103,7 @@ pub struct Status {
     pub(crate) helpers: BTreeMap<String, Usage>,
     /// The part of `total` used before the session was opened.
     pub(crate) before: Usage,
-    pub usage_known: UsageKnown,
+    pub usage_known: UsageCoverage,
     /// False when some of it was used with a model whose price is unknown.
     pub priced: bool,
     /// The current branch.
@@ -152,19 +152,19 @@ impl Status {
                 if let (None, Some(first)) = (left, messages.first()) {
                     self.began = beginning(first);
                 }
-                if self.usage_known == UsageKnown::Loaded {
+                if self.usage_known == UsageCoverage::Loaded {
                     messages.iter().for_each(|message| self.count(message));
                 }
             }
             AgentEvent::Session(SessionEvent::SessionUsage { usage: None, .. }) => {
-                self.usage_known = UsageKnown::Counting;
+                self.usage_known = UsageCoverage::Counting;
             }
             AgentEvent::Session(SessionEvent::SessionUsage { usage: Some(usage), priced }) => {
                 self.total = minus(&self.total, &self.before);
                 self.total.add(usage);
                 self.before = *usage;
                 self.priced &= *priced;
-                self.usage_known = UsageKnown::All;
+                self.usage_known = UsageCoverage::All;
             }
             AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
                 if self.fresh && matches!(**message, Message::User(_) | Message::Assistant(_)) {
@@ -244,7 +244,7 @@ impl Status {
         }
         self.before = self.total;
         // The earlier usage of a session opened from a file is reported next.
-        self.usage_known = if session.resumed { UsageKnown::Counting } else { UsageKnown::Loaded };
+        self.usage_known = if session.resumed { UsageCoverage::Counting } else { UsageCoverage::Loaded };
     }
 
     /// Counts a compaction, which costs tokens, too.

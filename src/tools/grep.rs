@@ -351,7 +351,7 @@ impl<'a> Search<'a> {
             text.push_str(file_names::NOTE);
         }
         text.extend(unreadable.line());
-        text.push_str(&self.place.left_out_notes());
+        text.push_str(&self.place.omission_notes());
         ToolOutput::new(text, Details::None)
     }
 }

@@ -407,7 +407,7 @@ impl Job {
     }
 
     /// The model knows of its end, if it has ended.
-    fn mark_told(&self) {
+    fn mark_end_reported(&self) {
         if self.has_ended() {
             self.told.store(true, Ordering::Relaxed);
         }

@@ -178,14 +178,14 @@ pub async fn run(
     let deadline = command.timeout.and_then(|seconds| started.checked_add(Duration::from_secs(seconds)));
     let mut finished = run.until_its_end(started, deadline, scratch, cancel).await?;
     if let Some(confinement) = confinement {
-        find_denial(&mut finished, &command, &confinement);
+        record_denial(&mut finished, &command, &confinement);
     }
     drop(private);
     Ok(finished)
 }
 
 /// Records in `finished` what the sandbox denied to the command, if it failed.
-fn find_denial(finished: &mut FinishedCommand, command: &CommandLine<'_>, confinement: &Confinement) {
+fn record_denial(finished: &mut FinishedCommand, command: &CommandLine<'_>, confinement: &Confinement) {
     let removed = confinement.clear_away();
     let failed = finished.output.exit_code != Some(0) && !finished.cancelled && !finished.timed_out;
     let probably = || {

@@ -72,7 +72,7 @@ impl SearchRoot {
     }
 
     /// Notes about files that were left out, for the end of an answer.
-    pub fn left_out_notes(&self) -> String {
+    pub fn omission_notes(&self) -> String {
         self.left_out.lock().lines()
     }
 
@@ -330,7 +330,7 @@ pub(crate) fn paths_answer(
         text.push_str(file_names::NOTE);
     }
     text.extend(unreadable.line());
-    text.push_str(&place.left_out_notes());
+    text.push_str(&place.omission_notes());
     ToolOutput::new(text, Details::Paths { paths, cut })
 }
 

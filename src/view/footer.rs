@@ -70,7 +70,7 @@ fn activity(model: &Model, run: &AgentRun) -> String {
         Activity::Answering => format!("answering {spent}"),
         Activity::Calling(name) => format!("calling {} {spent}", name.as_str()),
         Activity::Running(calls) => {
-            format!("running {} {spent}", count_names(calls.iter().map(|(_, name)| name.as_str())))
+            format!("running {} {spent}", names_with_counts(calls.iter().map(|(_, name)| name.as_str())))
         }
         Activity::Retrying { until, attempt, of, error } => {
             format!("retrying in {}, {attempt} of {of}: {}", seconds(*until - model.clock()), error.as_str())
@@ -158,7 +158,7 @@ fn panel_keys(model: &Model) -> Option<String> {
 }
 
 /// The names, each once with the number of times that it is there.
-fn count_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+fn names_with_counts<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for name in names {
         match counts.iter_mut().find(|(known, _)| *known == name) {

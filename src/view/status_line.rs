@@ -9,7 +9,7 @@ use tau_app::Model;
 use tau_app::action::Action;
 use tau_app::geometry::{Anchor, ScrollPosition};
 use tau_app::printable::printable_line;
-use tau_app::status::UsageKnown;
+use tau_app::status::UsageCoverage;
 use tau_app::token_count::tokens;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::goal::GoalState;
@@ -243,7 +243,7 @@ fn command(model: &Model, theme: &Theme) -> Option<Vec<Span<'static>>> {
 /// The text of a part; `None` if it is empty.
 fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
     let status = &model.status;
-    let counted = status.usage_known != UsageKnown::Counting;
+    let counted = status.usage_known != UsageCoverage::Counting;
     let total = &status.total_with_helpers();
     match part {
         StatusPart::Path if fit.short >= Short::Path => Some(last_folder(&model.place).to_owned()),

@@ -284,7 +284,7 @@ impl<'a> Walk<'a> {
         frame.touch(area.top()..area.bottom());
         let buffer = frame.buffer();
         self.mark_panel(at, row, area, buffer);
-        self.mark_found(at, row as usize, area, buffer);
+        self.mark_matches(at, row as usize, area, buffer);
         let Some(ends) = self.selection else { return };
         let selected = selection::columns(ends, anchor, area.width);
         for run in rows.get(row as usize).map_or(&[][..], |row| row.text_columns()) {
@@ -297,7 +297,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Marks matches on a row of a part; the current match stands out.
-    fn mark_found(&mut self, at: Place, row: usize, area: Rect, buffer: &mut Buffer) {
+    fn mark_matches(&mut self, at: Place, row: usize, area: Rect, buffer: &mut Buffer) {
         if self.needle.is_none() || self.count_matches(at.index, at.part) == 0 {
             return;
         }

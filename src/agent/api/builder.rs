@@ -87,7 +87,7 @@ impl AgentBuilder {
     ///
     /// # Errors
     /// When no model or more than one matches. The error names similar ones.
-    pub fn catalogue_model(self, query: &str) -> Result<Self, NotFound> {
+    pub fn model_by_name(self, query: &str) -> Result<Self, NotFound> {
         let model = Catalogue::new(UserFile::default(), None).find(query)?;
         Ok(self.model(model))
     }

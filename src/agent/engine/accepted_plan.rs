@@ -36,7 +36,7 @@ pub(crate) fn finish(engine: &mut Engine, numbers: &[usize]) -> Result<String, U
 /// Appends the current plan to the session.
 fn save(engine: &mut Engine) {
     let saved = engine.config.session.append_custom(ENTRY, json!(engine.plan));
-    engine.report_save(saved);
+    engine.report_save_result(saved);
 }
 
 /// Restores the plan of the opened session, and reports it if there is one.
@@ -56,7 +56,7 @@ pub(crate) fn report(engine: &mut Engine) {
 }
 
 /// Called when a run begins: a plan that is complete is no longer reported.
-pub(crate) fn run_begins(engine: &mut Engine) {
+pub(crate) fn on_run_start(engine: &mut Engine) {
     engine.plan = engine.plan.take().filter(|plan| !plan.is_finished());
 }
 

@@ -428,7 +428,7 @@ fn take_queue(engine: &mut Engine) {
 /// Uses `model` from the next request on, and records this in the session.
 pub(crate) fn set_model(engine: &mut Engine, model: Arc<Model>) {
     let saved = engine.config.session.set_model(&model.provider, &model.id);
-    engine.report_save(saved);
+    engine.report_save_result(saved);
     announce::use_model(engine, model);
 }
 
@@ -436,7 +436,7 @@ pub(crate) fn set_thinking(engine: &mut Engine, level: ThinkingLevel) {
     engine.config.thinking = level;
     let level = engine.thinking();
     let saved = engine.config.session.set_thinking(level);
-    engine.report_save(saved);
+    engine.report_save_result(saved);
     engine.emit(SettingsEvent::ThinkingLevelChanged { level });
 }
 
@@ -444,7 +444,7 @@ pub(crate) fn set_thinking(engine: &mut Engine, level: ThinkingLevel) {
 fn set_name(engine: &mut Engine, name: &str) {
     let one_line: Vec<&str> = name.split_whitespace().collect();
     let saved = engine.config.session.set_name(&one_line.join(" "));
-    engine.report_save(saved);
+    engine.report_save_result(saved);
     let name = engine.config.session.info().name.clone();
     engine.emit(SessionEvent::SessionInfoChanged { name });
 }
@@ -459,7 +459,7 @@ fn set_label(engine: &mut Engine, entry_id: &str, label: Option<String>) {
     let label = one_line.filter(|label| !label.is_empty());
     let body = Body::Label { target_id: entry_id.to_owned(), label };
     let saved = engine.config.session.append_aside(body);
-    engine.report_save(saved);
+    engine.report_save_result(saved);
 }
 
 /// Reports an event of an MCP server. Its tools are offered from the next turn on.

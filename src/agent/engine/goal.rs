@@ -61,7 +61,7 @@ pub(crate) fn resume(engine: &mut Engine) {
 pub(crate) fn save_and_report(engine: &mut Engine) {
     let goal = masked_goal(engine);
     let saved = engine.config.session.append_custom_later(ENTRY, json!(goal));
-    engine.report_save(saved);
+    engine.report_save_result(saved);
     engine.emit(SessionEvent::GoalChanged { goal });
 }
 

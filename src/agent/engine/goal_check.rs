@@ -103,7 +103,7 @@ async fn check(engine: &mut Engine) -> Option<BashExecution> {
         output: OUTPUT,
     };
     let stop = commands::start_shell(engine, order);
-    let mut ended = engine.goal.on_check_start(&id, stop.clone());
+    let mut ended = engine.goal.begin_check(&id, stop.clone());
     let first = attend::attend_unless_stopped(engine, timeout(CHECK_LIMIT, &mut ended)).await;
     engine.goal.timed_out = matches!(first, Some(Err(_)));
     match first {

@@ -13,13 +13,13 @@ const ENTRY: &str = "tau.queue";
 
 /// Saves the queued messages in the session.
 pub(crate) fn save(engine: &mut Engine) {
-    let Some(KeptQueues { steering, follow_up }) = engine.queues.messages_to_keep() else { return };
+    let Some(KeptQueues { steering, follow_up }) = engine.queues.mark_kept() else { return };
     // Copies of the session do not have the messages to send, too.
     let data = json!({
         "session": engine.config.session.info().id, "steering": steering, "followUp": follow_up,
     });
     let saved = engine.config.session.append_custom_aside(ENTRY, data);
-    engine.report_save(saved);
+    engine.report_save_result(saved);
 }
 
 /// Saves the prompts that were accepted and are not in the session yet: what comes before may take long, as a compaction
@@ -35,7 +35,7 @@ pub(crate) fn save_prompts(engine: &mut Engine) {
     if engine.queues.has_new() {
         save(engine);
         let made = engine.config.session.make_file();
-        engine.report_save(made);
+        engine.report_save_result(made);
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn keep(engine: &mut Engine, delay_ms: u64) {
     let until = now().saturating_add(i64::try_from(delay_ms).unwrap_or(i64::MAX));
     let data = json!({ "provider": provider, "until": until });
     let kept = engine.config.session.append_custom(QUOTA_ENTRY, data);
-    engine.report_save(kept);
+    engine.report_save_result(kept);
 }
 
 /// The remaining milliseconds of a wait that an earlier run began on this branch.

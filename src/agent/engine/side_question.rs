@@ -67,7 +67,7 @@ pub(crate) fn report(engine: &mut Engine, news: SideNews) {
             if usage != Usage::default() {
                 engine.meters.used.spend(&usage);
                 let saved = engine.config.session.append_usage(json!(usage));
-                engine.report_save(saved);
+                engine.report_save_result(saved);
             }
             engine.emit(TaskEvent::SideAnswerEnded { id, usage, error });
         }

@@ -276,7 +276,7 @@ impl Engine {
     /// Appends a message to the session.
     pub(crate) fn record(&mut self, message: Arc<Message>) {
         let saved = self.config.session.append(message);
-        self.report_save(saved);
+        self.report_save_result(saved);
     }
 
     /// Saves the session to disk. A failure is reported to the user.
@@ -290,12 +290,12 @@ impl Engine {
         let result = flushed.as_ref().map_err(|error| format!("{CANNOT_SAVE}: {error}").into()).copied();
         // Only this proves that nothing is left to save; an append may just have been deferred.
         self.save_failed &= flushed.is_err();
-        self.report_save(flushed);
+        self.report_save_result(flushed);
         result
     }
 
     /// Reports a failed save, once until everything could be saved again.
-    pub(crate) fn report_save(&mut self, result: Result<(), SessionError>) {
+    pub(crate) fn report_save_result(&mut self, result: Result<(), SessionError>) {
         for warning in self.config.session.take_warnings() {
             let hint = "check the disk, and whether another program writes to this file";
             self.notice(NoticeLevel::Warning, warning, Some(hint));
@@ -333,17 +333,17 @@ impl Engine {
     /// Reads the rest of a large session of which only the end was read.
     pub(crate) fn load_all(&mut self) {
         let loaded = self.config.session.whole().map(drop);
-        self.report_load(loaded);
+        self.report_load_result(loaded);
     }
 
     /// Reads the part of the session that the model's context needs.
     pub(crate) fn load_context(&mut self) {
         let loaded = self.config.session.load_context();
-        self.report_load(loaded);
+        self.report_load_result(loaded);
     }
 
     /// Reports if the earlier part of the session could not be read.
-    pub(crate) fn report_load(&mut self, result: Result<(), SessionError>) {
+    pub(crate) fn report_load_result(&mut self, result: Result<(), SessionError>) {
         if let Err(error) = result {
             let text = format!("cannot read the earlier part of the session: {error}");
             self.notice(NoticeLevel::Error, text, Some("the conversation continues without it"));

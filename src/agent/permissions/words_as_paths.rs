@@ -552,7 +552,7 @@ impl<'a> Scene<'a> {
     fn word_texts(&self, part: &Part, word: &Word) -> (Vec<PathText>, bool) {
         let is_whole = matches!(word.pieces.as_slice(), [Piece::Text(text), Piece::Unknown] if text == "{}");
         match part.outer.last().filter(|_| is_whole) {
-            Some((outer, _)) => (self.find_results(outer), true),
+            Some((outer, _)) => (self.results_of_find(outer), true),
             None => (self.texts(word), false),
         }
     }

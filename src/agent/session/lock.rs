@@ -46,7 +46,7 @@ pub(super) fn acquire(file: &File, path: &Path) -> Result<(), Owner> {
 
 /// Takes the lock of a session that is to be deleted; it is held until the result is dropped. The error is the owner, if
 /// a process has the session open.
-pub fn take_unused(path: &Path) -> Result<Option<File>, Owner> {
+pub fn lock_for_deletion(path: &Path) -> Result<Option<File>, Owner> {
     if let Some(owner) = read_owner(path).filter(|owner| owner.life() != Life::Ended) {
         return Err(owner);
     }

@@ -186,7 +186,7 @@ impl Session {
     }
 
     /// Marks it as that of a run whose answers are printed, as long as it has no file.
-    pub fn as_printed(self) -> Self {
+    pub fn for_printing(self) -> Self {
         self.with_field("printed", true.into())
     }
 

@@ -196,7 +196,7 @@ fn of_message(message: &Message, titles: &HashMap<String, String>) -> (RowKind, 
                     RowKind::Assistant,
                     answer.error_message.clone().unwrap_or_else(|| "(failed)".to_owned()),
                 ),
-                _ => (RowKind::Assistant, thought(&answer.content)),
+                _ => (RowKind::Assistant, thinking_text(&answer.content)),
             }
         }
         Message::ToolResult(result) => {
@@ -276,7 +276,7 @@ fn plain(markdown: &str) -> String {
     if text.trim().is_empty() { markdown.to_owned() } else { text }
 }
 
-fn thought(content: &[Block]) -> String {
+fn thinking_text(content: &[Block]) -> String {
     let thought = content.iter().find_map(|block| match block {
         Block::Thinking { thinking, .. } => Some(thinking.clone()),
         _ => None,

@@ -87,7 +87,7 @@ impl SessionUndo {
             .filter_map(|net| Some((net.before().hash()?, self.display_path(&net.path))))
             .collect();
         let files = all.iter().map(|net| self.changed_file(net, &removed, until)).collect();
-        SessionChanges { files, not_covered: self.not_covered(0), redo: self.last_undo().is_some() }
+        SessionChanges { files, not_covered: self.uncovered_changes(0), redo: self.last_undo().is_some() }
     }
 
     /// Completes a record that another tau left unfinished with the current state.
@@ -97,7 +97,7 @@ impl SessionUndo {
         }
     }
 
-    fn not_covered(&self, from: usize) -> Vec<NotCovered> {
+    fn uncovered_changes(&self, from: usize) -> Vec<NotCovered> {
         let mut all: Vec<NotCovered> = lost_paths(&self.journal.records, from)
             .into_iter()
             .map(|lost| {
@@ -166,7 +166,7 @@ impl SessionUndo {
         self.complete_unless_open();
         let from = self.position(prompts, entry_id)?;
         let plan = self.describe(&self.returns(net(&self.journal.records, from)));
-        let mut not_covered = self.not_covered(from);
+        let mut not_covered = self.uncovered_changes(from);
         not_covered.extend(plan.not_covered);
         Some(UndoPlan { entry_id: Some(entry_id.to_owned()), not_covered, ..plan })
     }

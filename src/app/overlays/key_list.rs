@@ -153,14 +153,14 @@ fn changes(keymap: &Keymap, row: &ActionRow, new: Key, other: Option<Action>, ad
         left.retain(|key| *key != new.to_string());
         changes.extend([setting(other, left)]);
     }
-    for (name, keys) in lost_key_changes(keymap, row, &kept) {
+    for (name, keys) in changes_to_give_back(keymap, row, &kept) {
         changes.entry(name).or_insert(keys);
     }
     changes
 }
 
 /// The changes that return keys which an action loses to the actions whose default keys they are.
-fn lost_key_changes(keymap: &Keymap, row: &ActionRow, kept: &[String]) -> KeyChanges {
+fn changes_to_give_back(keymap: &Keymap, row: &ActionRow, kept: &[String]) -> KeyChanges {
     let in_panel = |row: &ActionRow| row.context == KeyContext::Panel;
     let mut lost = keymap.keys_of(row.action);
     lost.retain(|key| !kept.contains(key));
@@ -189,7 +189,7 @@ fn reset(keymap: &Keymap, row: &ActionRow) -> Result<KeyChanges, UserError> {
         }
     }
     let default: Vec<String> = row.keys.iter().map(|key| (*key).to_owned()).collect();
-    let mut changes = lost_key_changes(keymap, row, &default);
+    let mut changes = changes_to_give_back(keymap, row, &default);
     changes.insert(row.name.to_owned(), None);
     Ok(changes)
 }

@@ -42,7 +42,7 @@ impl WorkMode {
     }
 
     /// Records a mode change.
-    pub(crate) fn changes(&mut self, from: PermissionMode, now: Millis) {
+    pub(crate) fn on_mode_change(&mut self, from: PermissionMode, now: Millis) {
         if from != PermissionMode::Plan && now - self.since >= PASSED {
             self.mode = from;
         }

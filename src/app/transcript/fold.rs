@@ -32,7 +32,7 @@ impl Transcript {
             AgentEvent::Session(SessionEvent::SessionOpened { messages, titles, .. }) => {
                 self.open(messages, titles);
             }
-            AgentEvent::Run(RunEvent::AgentStart) => self.run_begins(now),
+            AgentEvent::Run(RunEvent::AgentStart) => self.on_run_start(now),
             AgentEvent::Run(RunEvent::AgentSettled { .. }) => self.run_settles(now),
             AgentEvent::Turn(TurnEvent::MessageStart { message }) => self.message_start(message, now),
             AgentEvent::Turn(TurnEvent::MessageUpdate { assistant_message_event, .. }) => {

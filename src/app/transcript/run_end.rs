@@ -69,7 +69,7 @@ pub(super) enum FirstEnd {
 }
 
 impl Transcript {
-    pub(super) fn run_begins(&mut self, now: Millis) {
+    pub(super) fn on_run_start(&mut self, now: Millis) {
         let since = Some(now);
         if self.run.is_joined {
             self.run = OpenRun { since, cost: self.run.cost, ..OpenRun::default() };
@@ -98,7 +98,7 @@ impl Transcript {
     pub(super) fn next_run(&mut self, now: Millis) {
         if self.run.is_complete && self.run.since.is_some() {
             self.run_settles(now);
-            self.run_begins(now);
+            self.on_run_start(now);
         }
     }
 

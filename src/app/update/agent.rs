@@ -121,7 +121,7 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
             model.transcript.find_in_history();
         }
         SessionEvent::FilesRestored { .. } => {
-            changes::on_files_restored(model, effects);
+            changes::on_restore(model, effects);
             model.ask(ScreenRequest::Branch {}, effects);
         }
         SessionEvent::GoalChanged { goal } => attempts::note_goal(model, goal.as_ref()),
@@ -158,7 +158,7 @@ fn of_settings(model: &mut Model, event: &SettingsEvent, former: PermissionMode,
         SettingsEvent::PermissionModeChanged { mode } => approval::on_mode_change(model, former, *mode),
         SettingsEvent::RulesChanged => rule_list::on_change(model, effects),
         SettingsEvent::CommandsChanged { commands } => prompt_commands::on_change(model, commands, effects),
-        SettingsEvent::ResourcesChanged { .. } => completion::on_resources_changed(model, effects),
+        SettingsEvent::ResourcesChanged { .. } => completion::on_resource_change(model, effects),
         SettingsEvent::ExtensionsChanged => extensions::on_change(model, effects),
         SettingsEvent::ThinkingLevelChanged { .. } => {}
     }
@@ -169,7 +169,7 @@ fn of_questions(model: &mut Model, event: &QuestionEvent, effects: &mut Vec<Effe
         QuestionEvent::Asked { id, question } => {
             let dialog = Overlay::of_question(id, question, model.work_mode, model.now);
             questions::ask(model, dialog);
-            notify::waits(model, effects);
+            notify::on_wait(model, effects);
         }
         QuestionEvent::AskWithdrawn { id } => {
             questions::withdraw(model, |question| question == id);

@@ -25,7 +25,7 @@ use tau_tools::user_error::UserError;
 /// Adds a pending call.
 pub(super) fn on_request(model: &mut Model, request: &ApprovalRequest, effects: &mut Vec<Effect>) {
     if model.approvals.is_empty() {
-        notify::waits(model, effects);
+        notify::on_wait(model, effects);
         model.approvals.came_from = model.transcript.position;
     }
     model.transcript.on_approval_request(request);
@@ -360,7 +360,7 @@ fn set_viewer(model: &mut Model, id: &str, ticket: Ticket) {
 }
 
 /// Records that an editor was closed that may have shown the call.
-pub(super) fn on_viewer_closed(model: &mut Model, ticket: Ticket, was_shown: bool) {
+pub(super) fn on_viewer_close(model: &mut Model, ticket: Ticket, was_shown: bool) {
     let Some(approval) = model.approvals.by_viewer(ticket) else { return };
     approval.viewer = None;
     if was_shown {
@@ -437,7 +437,7 @@ pub(super) fn on_mode_change(model: &mut Model, former: PermissionMode, mode: Pe
     let confirmed = model.asked_modes.iter().position(|asked| *asked == mode).map(|at| at + 1);
     model.asked_modes.drain(..confirmed.unwrap_or(model.asked_modes.len()));
     if former != mode {
-        model.work_mode.changes(former, model.now);
+        model.work_mode.on_mode_change(former, model.now);
         model.remark(&format!("{}: {}", mode.name(), mode_meaning(mode)));
     }
 }
@@ -471,7 +471,7 @@ pub(super) fn apply_mode_choice(model: &mut Model, chosen: ChosenMode, effects: 
 }
 
 /// Handles the result of storing it.
-pub(super) fn on_mode_stored(
+pub(super) fn on_mode_result(
     model: &mut Model,
     chosen: ChosenMode,
     answer: Result<SettingsUpdate, UserError>,

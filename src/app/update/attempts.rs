@@ -215,7 +215,7 @@ pub(super) fn press(
 }
 
 /// Shows the changes that were asked for.
-pub(super) fn changes(model: &mut Model, ticket: Ticket, answer: Result<Vec<AttemptFile>, UserError>) {
+pub(super) fn on_changes(model: &mut Model, ticket: Ticket, answer: Result<Vec<AttemptFile>, UserError>) {
     let Some(view) = model.open::<AttemptsView>() else { return };
     let Some(shown) = view.changes.as_mut().filter(|shown| shown.ticket == Some(ticket)) else { return };
     shown.ticket = None;
@@ -226,7 +226,7 @@ pub(super) fn changes(model: &mut Model, ticket: Ticket, answer: Result<Vec<Atte
 }
 
 /// Handles the end of taking marked hunks.
-pub(super) fn on_parts_taken(
+pub(super) fn on_take_result(
     model: &mut Model,
     ticket: Ticket,
     answer: Result<String, UserError>,

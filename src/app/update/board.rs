@@ -99,7 +99,7 @@ pub(super) fn apply_choice(
 }
 
 /// Opens a session that is there; says why another one cannot be opened.
-pub(super) fn on_session_found(
+pub(super) fn on_find_result(
     model: &mut Model,
     ticket: Ticket,
     id: String,

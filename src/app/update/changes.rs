@@ -22,7 +22,7 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, changes: &SessionChanges) 
 }
 
 /// Refreshes the list, because an undo made it out of date.
-pub(super) fn on_files_restored(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn on_restore(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.open::<ChangesView>().is_some() {
         let ticket = model.query(Query::Changes, effects);
         if let Some(view) = model.open::<ChangesView>() {

@@ -204,7 +204,7 @@ pub(super) fn fill_files(model: &mut Model, ticket: Ticket, matches: &FileMatche
 }
 
 /// Refreshes the list, if it shows files and resources.
-pub(super) fn on_resources_changed(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn on_resource_change(model: &mut Model, effects: &mut Vec<Effect>) {
     let kinds = [CompletionKind::File, CompletionKind::Resource];
     if model.completion.as_ref().is_some_and(|list| kinds.contains(&list.kind)) {
         close(model, effects);

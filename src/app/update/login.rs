@@ -217,7 +217,7 @@ pub(super) fn on_providers(
 }
 
 /// Handles the result of storing a key.
-pub(super) fn on_key_stored(
+pub(super) fn on_key_result(
     model: &mut Model,
     ticket: Ticket,
     stored: Result<LoggedIn, UserError>,

@@ -110,7 +110,7 @@ pub fn update(mut model: Model, stamped: StampedMsg) -> (Model, Vec<Effect>) {
         }
         Msg::Agent(event) => agent::take(&mut model, &event, &mut effects),
         Msg::Finished(ticket, reply) => replies::take(&mut model, ticket, reply, &mut effects),
-        Msg::Laid(laid) => take_laid(&mut model, laid, &mut effects),
+        Msg::Laid(laid) => on_layout(&mut model, laid, &mut effects),
         Msg::DirectoryChanged { applied, folders, place } => {
             model.place = Printable::line(&place).as_str().to_owned();
             Arc::make_mut(&mut model.boot).place.clone_from(&model.place);
@@ -151,9 +151,9 @@ fn expire(model: &mut Model) {
     model.enter_held = model.enter_held.filter(|until| now < *until);
 }
 
-fn take_laid(model: &mut Model, mut laid: FrameLayout, effects: &mut Vec<Effect>) {
+fn on_layout(model: &mut Model, mut laid: FrameLayout, effects: &mut Vec<Effect>) {
     if let (Some(answering), Some(within)) = (&mut model.answering, &laid.within) {
-        take_laid(&mut answering.model, (**within).clone(), &mut Vec::new());
+        on_layout(&mut answering.model, (**within).clone(), &mut Vec::new());
     }
     if model.transcript.pending != 0 {
         model.approvals.follow = false;

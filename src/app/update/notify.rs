@@ -19,7 +19,7 @@ pub(super) fn on_run_end(model: &Model, since: Option<Millis>, effects: &mut Vec
 }
 
 /// Notifies that tau waits for an answer.
-pub(super) fn waits(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn on_wait(model: &mut Model, effects: &mut Vec<Effect>) {
     // The key means something else at a question.
     if model.quit_armed.take().is_some() {
         model.remark = None;

@@ -75,7 +75,7 @@ fn web(offer: WebOffer, on: bool) -> Vec<(String, String)> {
 }
 
 /// Handles the result of storing the answer: sends the messages that waited for it.
-pub(super) fn on_answer_stored(
+pub(super) fn on_answer_result(
     model: &mut Model,
     answer: Result<SettingsUpdate, UserError>,
     effects: &mut Vec<Effect>,

@@ -106,11 +106,11 @@ impl TakeReply for Replies<'_> {
     }
 
     fn attempt_changes(&mut self, answer: Result<Vec<AttemptFile>, UserError>) {
-        attempts::changes(self.model, self.ticket, answer);
+        attempts::on_changes(self.model, self.ticket, answer);
     }
 
     fn take_attempt_parts(&mut self, answer: Result<String, UserError>) {
-        attempts::on_parts_taken(self.model, self.ticket, answer, self.effects);
+        attempts::on_take_result(self.model, self.ticket, answer, self.effects);
     }
 
     fn take_attempt(&mut self, answer: Result<String, UserError>) {
@@ -134,7 +134,7 @@ impl TakeReply for Replies<'_> {
     }
 
     fn find_session(&mut self, id: String, answer: Result<String, UserError>) {
-        board::on_session_found(self.model, self.ticket, id, answer, self.effects);
+        board::on_find_result(self.model, self.ticket, id, answer, self.effects);
     }
 
     fn stop_session(&mut self, answer: Result<String, UserError>) {
@@ -206,7 +206,7 @@ impl TakeReply for Replies<'_> {
     }
 
     fn login(&mut self, answer: Result<LoggedIn, UserError>) {
-        login::on_key_stored(self.model, self.ticket, answer, self.effects);
+        login::on_key_result(self.model, self.ticket, answer, self.effects);
     }
 
     fn stored_keys(&mut self, answer: Result<Vec<LoginProvider>, UserError>) {
@@ -236,11 +236,11 @@ impl TakeReply for Replies<'_> {
     }
 
     fn choose_mode(&mut self, chosen: ChosenMode, answer: Result<SettingsUpdate, UserError>) {
-        approval::on_mode_stored(self.model, chosen, answer, self.effects);
+        approval::on_mode_result(self.model, chosen, answer, self.effects);
     }
 
     fn decide(&mut self, answer: Result<SettingsUpdate, UserError>) {
-        offers::on_answer_stored(self.model, answer, self.effects);
+        offers::on_answer_result(self.model, answer, self.effects);
     }
 
     fn set_keys(&mut self, answer: Result<SettingsUpdate, UserError>) {
@@ -322,7 +322,7 @@ impl TakeReply for Replies<'_> {
     }
 
     fn open_in_editor(&mut self, answer: Result<String, UserError>) {
-        approval::on_viewer_closed(self.model, self.ticket, answer.is_ok());
+        approval::on_viewer_close(self.model, self.ticket, answer.is_ok());
         self.ok_or_notice(answer);
     }
 

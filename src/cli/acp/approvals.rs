@@ -40,16 +40,16 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalReque
     let Some(session) = state.sessions.get(&key) else { return };
     let cwd = &session.mirror.session.cwd;
     let mut fields = ToolCallUpdateFields::new()
-        .title(visible_text(&request.title))
+        .title(decision_text(&request.title))
         .kind(calls::kind(&request.tool_name))
         .status(ToolCallStatus::Pending);
     let mut content = match &request.preview {
         Preview::None => Vec::new(),
         Preview::Arguments { arguments } => {
             let text = serde_json::to_string_pretty(arguments).unwrap_or_default();
-            vec![calls::text(&calls::fence(&visible_text(&text)))]
+            vec![calls::text(&calls::fence(&decision_text(&text)))]
         }
-        Preview::Command { command } => vec![calls::text(&calls::fence(&visible_text(command)))],
+        Preview::Command { command } => vec![calls::text(&calls::fence(&decision_text(command)))],
         Preview::Change { change } => {
             fields = fields.locations(vec![calls::change_location(cwd, change)]);
             let mut change = change.clone();
@@ -57,7 +57,7 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalReque
                 .hunks
                 .iter_mut()
                 .flat_map(|hunk| &mut hunk.lines)
-                .for_each(|line| *line = visible_text(line));
+                .for_each(|line| *line = decision_text(line));
             calls::diffs(cwd, &change)
         }
     };
@@ -70,14 +70,14 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalReque
 }
 
 /// Text for a decision of the user: clients show neither invisible characters nor the number of blanks.
-fn visible_text(text: &str) -> String {
+fn decision_text(text: &str) -> String {
     spell_hidden(&fold_blanks(text)).into_owned()
 }
 
 /// The reasons for asking, and the sandbox of the call.
 fn reasons(request: &ApprovalRequest) -> String {
     let mut lines: Vec<String> =
-        request.reasons.iter().map(|reason| format!("- {}", visible_text(&reason.text))).collect();
+        request.reasons.iter().map(|reason| format!("- {}", decision_text(&reason.text))).collect();
     if let Some(blocked) = &request.blocked {
         let again = if request.ran { "; allowed, it runs a second time" } else { "" };
         lines.push(format!("- the sandbox refuses {blocked}; allowed, it runs without the sandbox{again}"));
@@ -96,7 +96,7 @@ fn choices(request: &ApprovalRequest, one_of_a_kind: bool) -> Vec<PermissionOpti
         options.push(PermissionOption::new(EXACT, words, PermissionOptionKind::AllowAlways));
     }
     if !request.suggested_rules.is_empty() {
-        let rules = visible_text(&request.suggested_rules.join(" and "));
+        let rules = decision_text(&request.suggested_rules.join(" and "));
         options.extend(ALWAYS.iter().map(|(id, _, place)| {
             PermissionOption::new(
                 *id,

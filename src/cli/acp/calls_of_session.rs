@@ -16,7 +16,7 @@ use tau_protocol::message::{ToolCall, ToolResultMessage};
 use tau_tools::{Details, ToolOutput};
 
 /// Reports a call that begins to arrive.
-pub(crate) fn report_name(state: &mut AcpState, key: SessionKey, id: &str, tool: &str) {
+pub(crate) fn report_new_call(state: &mut AcpState, key: SessionKey, id: &str, tool: &str) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if session.running.insert(id.to_owned(), None).is_none() {
         let call = ShownCall::new(id.to_owned(), tool)
@@ -29,7 +29,7 @@ pub(crate) fn report_name(state: &mut AcpState, key: SessionKey, id: &str, tool:
 
 /// Reports a complete call.
 pub(crate) fn report_call(state: &mut AcpState, key: SessionKey, call: &ToolCall) {
-    report_name(state, key, &call.id, &call.name);
+    report_new_call(state, key, &call.id, &call.name);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let command = call.arguments.get("command").and_then(Value::as_str).map(str::to_owned);
     session.running.insert(call.id.clone(), command);

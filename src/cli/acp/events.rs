@@ -116,7 +116,7 @@ fn of_turn(state: &mut AcpState, key: SessionKey, event: TurnEvent) {
         // Editors do not ask for them.
         TurnEvent::HelperEvent { .. } => {}
         TurnEvent::ToolTitle { tool_call_id, title } => {
-            calls::report_title(state, key, &tool_call_id, &title)
+            calls::report_title(state, key, &tool_call_id, &title);
         }
         TurnEvent::ToolExecutionStart { tool_call_id, .. } => calls::report_start(state, key, &tool_call_id),
         TurnEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {
@@ -201,7 +201,7 @@ fn delta(state: &mut AcpState, key: SessionKey, delta: Delta) {
             let news = SessionUpdate::AgentThoughtChunk(chunk(delta, session.message.as_ref()));
             state.update(key, news);
         }
-        Delta::ToolCallStart { id, tool_name, .. } => calls::report_name(state, key, &id, &tool_name),
+        Delta::ToolCallStart { id, tool_name, .. } => calls::report_new_call(state, key, &id, &tool_name),
         Delta::ToolCallEnd { tool_call, .. } => calls::report_call(state, key, &tool_call),
         Delta::TextStart { .. }
         | Delta::TextDelta { .. }

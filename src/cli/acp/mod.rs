@@ -311,15 +311,15 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> CaughtSigna
         match done {
             HostResult::Begun(key, beginning, Ok(agent)) => self.start(key, beginning, *agent),
             HostResult::Begun(_, Beginning { request, .. }, Err(error)) => {
-                self.state.refuse(&request, &error)
+                self.state.refuse(&request, &error);
             }
             HostResult::Listed(request, Ok(list)) => self.state.answer(&request, &list),
             HostResult::Listed(request, Err(error)) => self.state.refuse(&request, &error),
             HostResult::Deleted(request, result) => {
-                requests::answer_deletion(&mut self.state, &request, result)
+                requests::answer_deletion(&mut self.state, &request, result);
             }
             HostResult::Authenticated(request, Ok(())) => {
-                self.state.answer(&request, &AuthenticateResponse::new())
+                self.state.answer(&request, &AuthenticateResponse::new());
             }
             HostResult::Authenticated(request, Err(error)) => self.state.refuse(&request, &error),
         }

@@ -77,11 +77,11 @@ fn request(state: &mut AcpState, id: &RequestId, method: &str, params: Value) ->
         }
         "session/load" => {
             let LoadSessionRequest { session_id, cwd, mcp_servers, .. } = read(params)?;
-            begin(state, id, BeginningKind::Load(id_if_closed(state, &session_id)?), cwd, mcp_servers)
+            begin(state, id, BeginningKind::Load(unopened_id(state, &session_id)?), cwd, mcp_servers)
         }
         "session/resume" => {
             let ResumeSessionRequest { session_id, cwd, mcp_servers, .. } = read(params)?;
-            begin(state, id, BeginningKind::Resume(id_if_closed(state, &session_id)?), cwd, mcp_servers)
+            begin(state, id, BeginningKind::Resume(unopened_id(state, &session_id)?), cwd, mcp_servers)
         }
         "session/fork" => {
             let ForkSessionRequest { session_id, cwd, mcp_servers, .. } = read(params)?;
@@ -168,7 +168,7 @@ fn absolute(cwd: PathBuf) -> Result<PathBuf, Error> {
 }
 
 /// The id of a session that is not open yet.
-fn id_if_closed(state: &AcpState, id: &SessionId) -> Result<String, Error> {
+fn unopened_id(state: &AcpState, id: &SessionId) -> Result<String, Error> {
     if state.sessions.values().any(|session| session.id == *id) {
         let text = format!("session {id} is already open; close it first with session/close");
         return Err(wire::error(ErrorCode::InvalidRequest, text));
@@ -190,7 +190,7 @@ fn begin(
 
 /// Deletes a session that is not open here: an open one must be closed first.
 fn delete(state: &mut AcpState, id: &RequestId, session: &SessionId) -> Result<(), Error> {
-    let session = id_if_closed(state, session)?;
+    let session = unopened_id(state, session)?;
     state.orders.push_back(Order::Delete { request: id.clone(), id: session });
     Ok(())
 }

@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::reach::Trouble;
 use super::server::Server;
 use super::wire::{Commands, EventBatch, Greeting, NextSession, StreamEnd, StreamRequest};
-use reader::{Heard, Reader};
+use reader::{LinkEvent, Reader};
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_app::connection::Connection;
@@ -150,7 +150,7 @@ struct Link {
 /// A cause of waking the task.
 enum Wake {
     Command(Option<AgentCommand>),
-    Heard(Heard),
+    Heard(LinkEvent),
     Sent(Result<u64, Trouble>),
     Left(Result<NextSession, Trouble>),
     Taken,
@@ -368,10 +368,10 @@ impl Link {
         (self.first, self.tried) = (0, 0);
     }
 
-    fn on_frame(&mut self, heard: Heard) {
+    fn on_frame(&mut self, heard: LinkEvent) {
         match heard {
-            Heard::Attached(greeting) => self.on_attach(&greeting),
-            Heard::Opened(EventBatch { events, id }) => {
+            LinkEvent::Attached(greeting) => self.on_attach(&greeting),
+            LinkEvent::Opened(EventBatch { events, id }) => {
                 self.last = id;
                 // Pages belong to the previous history.
                 let is_page = |asked: &PendingRequest| {
@@ -383,30 +383,30 @@ impl Link {
                 self.asked.retain(|_, asked| !is_page(asked));
                 self.take(events);
             }
-            Heard::Happened(EventBatch { events, id }) => {
+            LinkEvent::Happened(EventBatch { events, id }) => {
                 self.last = id.or(self.last.take());
                 self.take(events);
             }
-            Heard::Closed(StreamEnd { server_ends: true, .. }) => {
-                self.on_connection_loss("the server is being stopped")
+            LinkEvent::Closed(StreamEnd { server_ends: true, .. }) => {
+                self.on_connection_loss("the server is being stopped");
             }
-            Heard::Closed(StreamEnd { deleted: true, .. }) => {
+            LinkEvent::Closed(StreamEnd { deleted: true, .. }) => {
                 let hint = "/new starts another session, /resume opens one";
                 self.disconnect("the session was deleted on the server", false, hint);
             }
-            Heard::Closed(StreamEnd { not_deleted, .. }) => {
+            LinkEvent::Closed(StreamEnd { not_deleted, .. }) => {
                 let why = not_deleted.map(|why| format!(", but could not be deleted: {why}"));
                 let place = if self.server.display_name().is_empty() { "" } else { " on the server" };
                 let text = format!("the session was closed{place}{}", why.unwrap_or_default());
                 self.disconnect(&text, true, "send something to open it again, or /resume another");
             }
-            Heard::Lost(Trouble::Ended(text)) => {
-                self.disconnect(&text, true, "send something to open it again")
+            LinkEvent::Lost(Trouble::Ended(text)) => {
+                self.disconnect(&text, true, "send something to open it again");
             }
-            Heard::Lost(Trouble::Refused(text)) => {
+            LinkEvent::Lost(Trouble::Refused(text)) => {
                 self.disconnect(&text, false, "/resume opens another session, /quit leaves");
             }
-            Heard::Lost(trouble) => self.on_connection_loss(trouble.text()),
+            LinkEvent::Lost(trouble) => self.on_connection_loss(trouble.text()),
         }
     }
 
@@ -560,7 +560,7 @@ async fn await_request<T>(request: Option<&mut AbortOnDropHandle<Result<T, Troub
     }
 }
 
-async fn hear(reader: Option<&mut Reader>) -> Heard {
+async fn hear(reader: Option<&mut Reader>) -> LinkEvent {
     match reader {
         Some(reader) => reader.next().await,
         None => std::future::pending().await,

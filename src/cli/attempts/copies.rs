@@ -155,7 +155,7 @@ fn fill(paths: &Paths, attempts: &mut Attempts, count: u32) -> Result<Vec<String
         let arguments: Vec<&OsStr> = add.into_iter().chain([path.as_os_str(), base]).collect();
         attempts.git().bytes(&arguments)?;
         if !attempts.private {
-            let remarks = copies::copy_included(&attempts.top, &path, &attempts.dir);
+            let remarks = copies::copy_into_worktree(&attempts.top, &path, &attempts.dir);
             if notes.is_empty() {
                 notes = remarks;
             }

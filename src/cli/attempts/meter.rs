@@ -92,7 +92,7 @@ impl Progress {
 }
 
 /// Counts the events of an agent, and forwards them to its front end.
-pub(super) fn count_events(
+pub(super) fn attach_meter(
     agent: AgentHandle,
     index: usize,
     budget: Arc<Budget>,

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::host::HostOrder;
-use super::meter::{AttemptStats, Budget, Progress, count_events};
+use super::meter::{AttemptStats, Budget, Progress, attach_meter};
 use super::{Attempt, Attempts, copies, recover, words};
 use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
@@ -290,7 +290,7 @@ fn spawn(
     let number = index + 1;
     one.agent.notices.iter().for_each(|notice| warn(&format!("attempt {number}: {notice}")));
     let agent = off_screen.spawn(one.agent.config, one.agent.prompt, &one.setup, Some(place));
-    let (agent, known) = count_events(agent, index, Arc::clone(budget));
+    let (agent, known) = attach_meter(agent, index, Arc::clone(budget));
     let streams = PrintStreams {
         out: Box::new(tokio::io::sink()),
         out_is_terminal: false,

@@ -262,7 +262,7 @@ impl Batch {
                 }
             };
             self.busy.extend(place.clone());
-            self.progress.begins(&task);
+            self.progress.report_start(&task);
             let (tasks, folder) = (Arc::clone(&self.tasks), self.folder.clone());
             let mut stopping = self.stop.subscribe();
             let patience = (!self.is_part).then_some(runner::GRACE);
@@ -292,7 +292,7 @@ impl Batch {
             Outcome::Missing(_) | Outcome::Killed(..) => None,
         };
         self.spent.insert(task.id.clone(), self.folder.task_cost(&task.id, result));
-        let told = self.progress.ends(&task.id, &outcome, dollars(&self.spent));
+        let told = self.progress.report_end(&task.id, &outcome, dollars(&self.spent));
         match outcome {
             Outcome::Result(result) => {
                 self.results.insert(task.id.clone(), *result);

@@ -58,14 +58,14 @@ impl Progress {
     }
 
     /// Notes that a task begins.
-    pub fn begins(&mut self, task: &BatchTask) {
+    pub fn report_start(&mut self, task: &BatchTask) {
         self.running.insert(task.id.clone(), (Instant::now(), plain::line(&task.prompt)));
         self.tell(&json!({ "type": "started", "id": task.id }));
         self.draw();
     }
 
     /// Notes the end of an attempt; `cost` is that of all so far, in US dollars. Fails when nobody reads the JSON any more.
-    pub fn ends(&mut self, id: &str, outcome: &Outcome, cost: f64) -> bool {
+    pub fn report_end(&mut self, id: &str, outcome: &Outcome, cost: f64) -> bool {
         self.running.remove(id);
         self.cost = cost;
         let line = match outcome {

@@ -107,7 +107,7 @@ fn log_in(environment: &Environment, row: &'static LoginRow, args: &LoginArgs) -
     }
     // A broken file must be found before the user has done the work.
     environment.keys.readable().map_err(|failure| Refusal::config(failure.message))?;
-    let granted = match runtime::until_stopped(obtain_grant(environment, row, args))? {
+    let granted = match runtime::run_until_stopped(obtain_credential(environment, row, args))? {
         Ok(granted) => granted,
         Err((exit, why)) => {
             return Ok(fail(exit, &format!("not logged in to {}: {}", row.name, plain::line(&why))));
@@ -121,7 +121,7 @@ fn log_in(environment: &Environment, row: &'static LoginRow, args: &LoginArgs) -
     Ok(report_login(environment, row))
 }
 
-async fn obtain_grant(
+async fn obtain_credential(
     environment: &Environment,
     row: &'static LoginRow,
     args: &LoginArgs,

@@ -22,7 +22,7 @@ pub(crate) fn login(
     opens_browser: bool,
 ) -> Result<Exit, Refusal> {
     let name = &server.name;
-    Ok(match runtime::until_stopped(run(server, logins, environment, opens_browser))? {
+    Ok(match runtime::run_until_stopped(run(server, logins, environment, opens_browser))? {
         Ok(()) => say(&format!("logged in to {name}; `{}` lists its tools\n", mcp_command("test", name))),
         Err((exit, why)) => fail(exit, &format!("not logged in to {name}: {}", plain::line(&why))),
     })

@@ -76,7 +76,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Exit, Refusal> {
         }
         Ok(exit)
     };
-    runtime::until_stopped(work)?.map_err(|(exit, text)| Refusal { exit, text })
+    runtime::run_until_stopped(work)?.map_err(|(exit, text)| Refusal { exit, text })
 }
 
 /// Fetches a package. Fails when its source cannot be read.

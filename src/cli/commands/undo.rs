@@ -58,7 +58,7 @@ pub fn diff(args: &DiffArgs) -> Exit {
             changes.files.iter_mut().for_each(|file| masking.diff(&mut file.diff));
             let exit = say(&patch(&changes, &cwd));
             export::report_masked_secrets(masking.vault.count(), "standard output");
-            if let Some(text) = not_covered(&changes.not_covered) {
+            if let Some(text) = uncovered_notice(&changes.not_covered) {
                 warn(&text);
             }
             exit
@@ -115,7 +115,7 @@ fn remarks(file: &ChangedFile) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-fn not_covered(lost: &[NotCovered]) -> Option<String> {
+fn uncovered_notice(lost: &[NotCovered]) -> Option<String> {
     let line = |lost: &NotCovered| format!("{}: {}", plain::line(&lost.path), plain::line(&lost.reason));
     let lines: Vec<String> = lost.iter().map(line).collect();
     (!lines.is_empty()).then(|| format!("not covered: {}", lines.join("; ")))
@@ -132,7 +132,7 @@ pub fn undo(args: &UndoArgs) -> Result<Exit, Refusal> {
         .ok_or_else(|| Refusal::usage(format!("there is no prompt {number}; `tau undo` lists them")))?;
     let plan = undo.plan(&prompts, &prompt.entry_id).unwrap_or_default();
     if plan.files.is_empty() && plan.conflicts.is_empty() {
-        if let Some(text) = not_covered(&plan.not_covered) {
+        if let Some(text) = uncovered_notice(&plan.not_covered) {
             warn(&text);
         }
         return Ok(say("no file has to be restored\n"));
@@ -151,7 +151,7 @@ pub fn undo(args: &UndoArgs) -> Result<Exit, Refusal> {
     for notice in undo.take_notices() {
         warn(&notice);
     }
-    if let Some(text) = not_covered(&plan.not_covered) {
+    if let Some(text) = uncovered_notice(&plan.not_covered) {
         warn(&text);
     }
     let exit = say(&format!("{}\n", plain::line(&report.summary("restored"))));

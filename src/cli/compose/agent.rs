@@ -62,12 +62,12 @@ pub struct ComposedAgent {
 /// The environment of this process without its secrets.
 pub(crate) fn program_env(keys: &Keys, settings: &Settings) -> ChildEnv {
     let pass = settings.pass_env.as_deref().unwrap_or_default();
-    ChildEnv::without_secrets(std::env::vars_os(), &expose_values(keys), pass)
+    ChildEnv::without_secrets(std::env::vars_os(), &secret_texts(keys), pass)
 }
 
 /// The environment of commands: this process's without secrets. `session` names what they run for.
 pub(crate) fn child_env(keys: &Keys, settings: &Settings, session: &str) -> ChildEnv {
-    ChildEnv::new(&expose_values(keys), settings.pass_env.as_deref().unwrap_or_default(), session)
+    ChildEnv::new(&secret_texts(keys), settings.pass_env.as_deref().unwrap_or_default(), session)
 }
 
 /// The shell of the user's own commands.
@@ -75,7 +75,7 @@ pub(crate) fn user_shell(settings: &Settings) -> PathBuf {
     settings.shell.clone().unwrap_or_else(|| PathBuf::from("bash"))
 }
 
-fn expose_values(keys: &Keys) -> Vec<String> {
+fn secret_texts(keys: &Keys) -> Vec<String> {
     keys.secret_values().iter().map(|key| key.expose().to_owned()).collect()
 }
 

@@ -192,7 +192,7 @@ fn begin_from(setup: &Setup, path: &Path, source: SessionOrigin) -> Result<Sessi
     let session = Session::begin_from(path, source, setup.session_dir().as_deref(), None);
     let mut session = session.map_err(Refusal::config)?;
     if is_printed(setup) && setup.args.name.is_none() {
-        session = session.as_printed();
+        session = session.for_printing();
     }
     Ok(match &setup.args.session_id {
         Some(id) => session.under_id(id),
@@ -312,7 +312,7 @@ pub(crate) fn delete(sessions: &Path, path: &Path) -> Result<String, UserError> 
         return Err("only session files in the sessions folder can be deleted".into());
     }
     let path = path.as_path();
-    let _lock = lock::take_unused(path)
+    let _lock = lock::lock_for_deletion(path)
         .map_err(|owner| UserError::new(format!("not deleted: the session is open ({owner})")))?;
     if trash::delete(path).is_ok() {
         return Ok("session moved to the trash".to_owned());

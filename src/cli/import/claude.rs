@@ -34,7 +34,7 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
             match read_text(&file, MAX_BYTES).map(|text| serde_json::from_str::<Value>(&text)) {
                 Ok(Ok(_)) => of_settings(&mut found, &file, &settings),
                 _ => {
-                    found.leave_out(&file, "settings", "not plain JSON: remove comments and trailing commas")
+                    found.leave_out(&file, "settings", "not plain JSON: remove comments and trailing commas");
                 }
             }
         }

@@ -110,7 +110,11 @@ fn of_every_tool(found: &mut Collector, file: &Path, action: &str) {
             );
         }
         _ => {
-            found.leave_out(file, what, "tau has no rule for all tools; deny them by name, or use /mode plan")
+            found.leave_out(
+                file,
+                what,
+                "tau has no rule for all tools; deny them by name, or use /mode plan",
+            );
         }
     }
 }

@@ -182,7 +182,7 @@ pub(crate) fn open(arguments: &[OsString]) -> Exit {
         };
         hosting.refresh();
         tell(&live.id);
-        hosting.until_watched(FIRST_CLIENT).await;
+        hosting.wait_for_client(FIRST_CLIENT).await;
         let end = until_end(&mut hosting, &mut signals).await;
         hosting.end(end.into()).await;
         end

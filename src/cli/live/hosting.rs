@@ -119,7 +119,7 @@ impl Hosting {
     }
 
     /// Follows changes until the first client looks, or the time is over.
-    pub async fn until_watched(&mut self, limit: Duration) {
+    pub async fn wait_for_client(&mut self, limit: Duration) {
         let watched = async {
             while !self.hub.all().iter().any(|live| live.clients() > 0) {
                 self.follow().await;

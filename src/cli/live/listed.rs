@@ -35,7 +35,7 @@ impl RowCache {
 
     /// The current rows.
     pub fn rows(&mut self, paths: &Paths) -> Vec<LiveRow> {
-        let modified = record::changed_at(paths);
+        let modified = record::last_change(paths);
         let now = SystemTime::now();
         let is_current = |known: &&CachedRows| {
             let settled = known.modified.checked_add(SETTLED).is_some_and(|end| end < known.read);

@@ -143,7 +143,7 @@ impl Between {
                     if let AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) = &event
                         && session.id != self.live.id
                     {
-                        let next = Arc::new(self.live.successor(session));
+                        let next = Arc::new(self.live.hand_over(session));
                         let _ = self.orders.send(Order::Add(Arc::clone(&next)));
                         let (gone, _) = oneshot::channel();
                         let _ = self.orders.send(Order::Remove(std::mem::replace(&mut self.live, next), gone));

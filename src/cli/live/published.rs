@@ -63,7 +63,7 @@ impl PublishedSession {
         if let AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) = event
             && session.id != self.live.id
         {
-            self.live = Arc::new(self.live.successor(session));
+            self.live = Arc::new(self.live.hand_over(session));
             // The task ends only with this value.
             let _ = self.orders.send(Order::Replace(Arc::clone(&self.live)));
         }

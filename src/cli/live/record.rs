@@ -353,7 +353,7 @@ pub(crate) fn take_interrupted(paths: &Paths, directory: &Path) -> Vec<LiveRecor
 }
 
 /// The time of the last change of any record; `None` if there are none.
-pub(crate) fn changed_at(paths: &Paths) -> Option<SystemTime> {
+pub(crate) fn last_change(paths: &Paths) -> Option<SystemTime> {
     std::fs::metadata(folder(paths)).and_then(|found| found.modified()).ok()
 }
 

@@ -271,12 +271,12 @@ impl Relay {
         drop(_opening);
         let leaves = path_leaves(request.uri().path());
         let response = self.elsewhere.pass_on(&owner, request, MAX_BODY, None).await?;
-        if leaves { self.when_registered(response).await } else { Ok(response) }
+        if leaves { self.wait_for_registration(response).await } else { Ok(response) }
     }
 
     /// Returns the answer of a process that has opened another session once that is known to be open there: else it
     /// would be opened twice.
-    async fn when_registered(&self, response: Response) -> Result<Response, Problem> {
+    async fn wait_for_registration(&self, response: Response) -> Result<Response, Problem> {
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, MAX_BODY).await.map_err(|error| Problem::failed(error.to_string()))?;
         let left: Option<NextSession> = serde_json::from_slice(&body).ok();

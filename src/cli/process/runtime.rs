@@ -12,7 +12,7 @@ pub(crate) fn on_this_thread() -> Result<Runtime, Refusal> {
 }
 
 /// Does work that may fail, unless a signal stops it. The outer error says that the machine does not allow it.
-pub(crate) fn until_stopped<T>(
+pub(crate) fn run_until_stopped<T>(
     work: impl Future<Output = Result<T, (Exit, String)>>,
 ) -> Result<Result<T, (Exit, String)>, Refusal> {
     let runtime = on_this_thread()?;

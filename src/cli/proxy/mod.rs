@@ -56,7 +56,7 @@ pub fn run(args: &ProxyArgs) -> Result<Exit, Refusal> {
         Some(ProxyAction::List) => {
             let table = TokenTable::read(&file).map_err(Refusal::config)?;
             let ledger = read_ledger(&usage_file(&environment))?;
-            Ok(say(&token_list(&table, &ledger)))
+            Ok(say(&format_list(&table, &ledger)))
         }
     }
 }
@@ -84,7 +84,7 @@ fn add(file: &SharedFile, name: &str, limits: &LimitArgs) -> Result<Exit, Refusa
     Ok(say(&format!("{}\n", token.expose())))
 }
 
-fn token_list(table: &TokenTable, ledger: &Ledger) -> String {
+fn format_list(table: &TokenTable, ledger: &Ledger) -> String {
     if table.tokens.is_empty() {
         return "no tokens; create one with `tau proxy add NAME`\n".to_owned();
     }

@@ -38,7 +38,7 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
         RpcCommand::Enqueue { message, queue } => enqueue(state, call, message, queue),
         RpcCommand::Abort => abort(state, call),
         RpcCommand::ClearQueue => {
-            let held = state.take_held();
+            let held = state.take_held_prompts();
             state.waiting.takes.push_back((call, held));
             state.send(QueueCommand::TakeQueue);
         }

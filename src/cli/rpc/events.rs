@@ -76,7 +76,7 @@ pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
             answer.into_iter().for_each(|answer| answer(state));
         }
         AgentEvent::Shell(ShellEvent::BashExecutionUpdate { id, delta }) => {
-            on_shell_output(state, id.as_deref(), &delta);
+            on_bash_output(state, id.as_deref(), &delta);
         }
         AgentEvent::Shell(ShellEvent::BashEnd { id, message }) => on_bash_end(state, id.as_deref(), &message),
         AgentEvent::Session(event) => of_session(state, event),
@@ -244,7 +244,7 @@ fn on_compaction_end(
     }))
 }
 
-fn on_shell_output(state: &mut RpcState, id: Option<&str>, delta: &str) {
+fn on_bash_output(state: &mut RpcState, id: Option<&str>, delta: &str) {
     let mut record = json!({ "type": "bash_execution_update" });
     let call = id.and_then(|id| state.waiting.shells.get(id));
     if let Some(id) = call.and_then(|call| call.id.clone()) {

@@ -136,7 +136,7 @@ impl RpcState {
     }
 
     /// Takes the prompts that wait for other work; returns their texts.
-    pub(crate) fn take_held(&mut self) -> Vec<String> {
+    pub(crate) fn take_held_prompts(&mut self) -> Vec<String> {
         let of_changes = self.waiting.changes.iter_mut().flat_map(|change| std::mem::take(&mut change.held));
         let held: Vec<HeldPrompt> = of_changes.chain(std::mem::take(&mut self.held)).collect();
         held.iter().map(|prompt| prompt.message.content.text()).collect()

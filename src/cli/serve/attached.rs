@@ -39,7 +39,7 @@ pub(super) async fn find(hub: &Hub, wanted: AttachRequest) -> Result<String, Pro
         return hub.create(NewSession::default()).await.map(|live| live.id.clone());
     }
     let Some(name) = wanted.session else {
-        let open = hub.all().into_iter().max_by_key(|live| live.used_at());
+        let open = hub.all().into_iter().max_by_key(|live| live.last_use());
         if let Some(live) = open {
             return Ok(live.id.clone());
         }

@@ -132,7 +132,7 @@ impl Elsewhere {
         {
             check_owner(&server, &owner.record.id, ceiling).await?;
         }
-        let headers = passed_headers(&parts.headers);
+        let headers = headers_to_pass_on(&parts.headers);
         let passed = server.pass_on(parts.method.as_str(), &path, &headers, body.into());
         let gone = |_| Problem::unavailable("the process that has this session open does not answer");
         let passed = passed.await.map_err(gone)?;
@@ -293,7 +293,7 @@ async fn read_body(body: Body, most: usize) -> Result<Bytes, Problem> {
     to_bytes(body, most).await.map_err(too_large)
 }
 
-fn passed_headers(headers: &HeaderMap) -> Headers {
+fn headers_to_pass_on(headers: &HeaderMap) -> Headers {
     let value = |name: &&str| headers.get(*name).and_then(|value| value.to_str().ok());
     let named = REQUEST_HEADERS.iter().filter_map(|name| Some(((*name).to_owned(), value(name)?.to_owned())));
     Headers(named.collect())

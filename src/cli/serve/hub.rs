@@ -227,8 +227,8 @@ impl Hub {
         self.make_slot().await?;
         let (setup, id) = (self.setup.clone(), id.to_owned());
         let config = blocking(move || match own {
-            Ok(path) => compose_saved(&setup, &path),
-            Err((path, source)) => compose_continued(&setup, &path, source, &id),
+            Ok(path) => compose_saved_session(&setup, &path),
+            Err((path, source)) => compose_foreign_session(&setup, &path, source, &id),
         });
         self.start(config.await??).await
     }
@@ -465,7 +465,7 @@ fn inherit(composed: &mut StartableAgent, mode: PermissionMode) {
     behavior.permission_mode = mode.min(behavior.mode_ceiling);
 }
 
-fn compose_saved(base: &Setup, path: &Path) -> Result<StartableAgent, Problem> {
+fn compose_saved_session(base: &Setup, path: &Path) -> Result<StartableAgent, Problem> {
     let session = Session::open_tail(path, Access::Write, TAIL).map_err(|error| match error {
         SessionError::Locked { owner, .. } => in_use(&owner.to_string()),
         other => Problem::failed(other.to_string()),
@@ -484,7 +484,7 @@ fn compose_saved(base: &Setup, path: &Path) -> Result<StartableAgent, Problem> {
 }
 
 /// A session that continues one of another agent under its id. The agent's own file stays as it is.
-fn compose_continued(
+fn compose_foreign_session(
     base: &Setup,
     path: &Path,
     source: SessionOrigin,

@@ -461,7 +461,7 @@ impl LiveSession {
     }
 
     /// Time of its last use.
-    pub fn used_at(&self) -> Instant {
+    pub fn last_use(&self) -> Instant {
         self.state.lock().used
     }
 

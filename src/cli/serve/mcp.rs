@@ -75,7 +75,7 @@ fn watch_signals() -> Result<Signals, Refusal> {
 }
 
 /// The end requested by a signal or a crash.
-async fn wait_for_end(signals: &mut Signals) -> Exit {
+async fn wait_for_exit(signals: &mut Signals) -> Exit {
     loop {
         tokio::select! {
             caught = signals.next() => if let Some(exit) = caught.exit() { return exit },
@@ -103,7 +103,7 @@ async fn streams(hub: &Arc<Hub>) -> Result<Exit, Refusal> {
         ended
     };
     tokio::select! {
-        exit = wait_for_end(&mut signals) => Ok(exit),
+        exit = wait_for_exit(&mut signals) => Ok(exit),
         served = served => served.map_err(|error| Refusal::config(format!("no client of MCP on standard input: {error}"))),
     }
 }
@@ -179,7 +179,7 @@ async fn http(args: &McpServeArgs, hub: &Arc<Hub>, metrics: Arc<Metrics>) -> Res
     }
     let (stop, stopped) = watch::channel(false);
     let mut serving = tokio::spawn(accept(Listener::Tcp(listener), move || router.clone(), stopped));
-    let exit = wait_for_end(&mut signals).await;
+    let exit = wait_for_exit(&mut signals).await;
     ending.cancel();
     stop.send_replace(true);
     // A client that does not read its last bytes must not delay the end.

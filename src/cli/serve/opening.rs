@@ -115,7 +115,7 @@ impl Opening {
             RunEvent::CompactionStart { .. }
             | RunEvent::AutoRetryStart { .. }
             | RunEvent::BranchSummary { running: true } => {
-                self.busy = Some(OngoingEvent::now(event.clone().into()))
+                self.busy = Some(OngoingEvent::now(event.clone().into()));
             }
             RunEvent::CompactionEnd { result, .. } => {
                 self.busy = None;

@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// The last answer to the board.
 #[derive(Debug, Default)]
-pub struct BoardShown {
+pub struct LastBoardList {
     /// The number of requests so far.
     asks: u64,
     list: BoardList,

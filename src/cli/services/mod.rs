@@ -82,7 +82,7 @@ pub struct Services {
     /// The sessions of the board.
     pub board: Mutex<RowCache>,
     /// The last answer about them.
-    pub board_shown: Mutex<board_requests::BoardShown>,
+    pub board_shown: Mutex<board_requests::LastBoardList>,
     /// The other machines of the board.
     pub board_servers: BoardServers,
     /// Where the running login takes addresses that are pasted.
@@ -514,7 +514,7 @@ impl PerformRequest for Services {
     }
 
     async fn branch(self: &Arc<Self>, _: &Call) -> Result<Option<String>, UserError> {
-        Ok(repository::current_branch(&self.dir()).await)
+        Ok(repository::branch_label(&self.dir()).await)
     }
 }
 

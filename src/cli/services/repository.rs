@@ -17,7 +17,7 @@ const MAX_SIZE: u64 = 64 * 1024;
 const LIMIT: Duration = Duration::from_secs(2);
 /// The current branch, with a `*` when files differ from it or are new; `None` outside a repository. It
 /// counts as clean if the check takes too long.
-pub async fn current_branch(cwd: &Path) -> Option<String> {
+pub async fn branch_label(cwd: &Path) -> Option<String> {
     let branch = branch(&GitPlace::find(cwd)?.dir)?;
     let is_safe = permissions::git_runs_programs(cwd, std::env::home_dir().as_deref()).is_none();
     let differs = is_safe && differs(cwd).await;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::event::TerminalEvent;
 use super::measuring::{Measuring, Next};
-use super::pictures::{PictureDone, PictureWorker};
+use super::pictures::{FinishedPicture, PictureWorker};
 use super::questions::TerminalQuestion;
 use super::recording::Recording;
 use super::terminal::{DrawOutcome, FrameProperties, Tty};
@@ -138,7 +138,7 @@ impl LiveScreen {
     }
 
     /// Adds a picture that was missing.
-    pub(super) fn add_picture(&mut self, (key, outcome): PictureDone) {
+    pub(super) fn add_picture(&mut self, (key, outcome): FinishedPicture) {
         self.memo.add_picture(key, outcome);
         self.dirty = true;
     }

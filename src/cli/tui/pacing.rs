@@ -42,7 +42,7 @@ impl FramePacer {
     }
 
     /// Records that events of the agent were taken.
-    pub(super) fn add_events(&mut self, events: usize) {
+    pub(super) fn count_events(&mut self, events: usize) {
         self.taken += events;
     }
 
@@ -92,7 +92,7 @@ mod tests {
         let mut times = Vec::new();
         for _ in 0..count {
             let next = pacer.frame_at();
-            pacer.add_events(events_per_ms * next.duration_since(at).as_millis() as usize);
+            pacer.count_events(events_per_ms * next.duration_since(at).as_millis() as usize);
             pacer.note_frame(next, false);
             times.push(next.duration_since(at).as_millis());
             at = next;
@@ -130,12 +130,12 @@ mod tests {
         let start = Instant::now();
         let mut pacer = FramePacer::new(start);
         frames(start, &mut pacer, 1, 8);
-        pacer.add_events(1);
+        pacer.count_events(1);
         pacer.note_frame(pacer.frame_at(), true);
         assert_eq!(pacer.listen_at(), pacer.news);
         assert_eq!(pacer.frame_at(), pacer.frame + ECHO);
         frames(start, &mut pacer, 1, 8);
-        pacer.add_events(1);
+        pacer.count_events(1);
         let later = pacer.news + Duration::from_secs(1);
         pacer.note_frame(later, false);
         assert_eq!(pacer.listen_at(), later + FIRST);

@@ -25,13 +25,13 @@ const MAX_SIDE: u32 = 16_384;
 const MAX_DECODED: u64 = 192 * 1024 * 1024;
 
 /// A finished job.
-pub(crate) type PictureDone = (PictureKey, PictureOutcome);
+pub(crate) type FinishedPicture = (PictureKey, PictureOutcome);
 
 /// The thread, started for the first picture.
 pub struct PictureWorker {
     jobs: Option<blocking::Sender<PictureJob>>,
-    done: mpsc::UnboundedReceiver<PictureDone>,
-    sender: mpsc::UnboundedSender<PictureDone>,
+    done: mpsc::UnboundedReceiver<FinishedPicture>,
+    sender: mpsc::UnboundedSender<FinishedPicture>,
 }
 
 impl Default for PictureWorker {
@@ -58,7 +58,7 @@ impl PictureWorker {
     }
 
     /// The next finished job.
-    pub(crate) async fn next(&mut self) -> PictureDone {
+    pub(crate) async fn next(&mut self) -> FinishedPicture {
         match self.done.recv().await {
             Some(done) => done,
             // Not while the sender exists.
@@ -67,7 +67,7 @@ impl PictureWorker {
     }
 }
 
-fn work(queue: &blocking::Receiver<PictureJob>, done: &mpsc::UnboundedSender<PictureDone>) {
+fn work(queue: &blocking::Receiver<PictureJob>, done: &mpsc::UnboundedSender<FinishedPicture>) {
     let mut waiting: VecDeque<PictureJob> = VecDeque::new();
     while let Some(job) = waiting.pop_front().or_else(|| queue.recv().ok()) {
         waiting.extend(queue.try_iter());

@@ -15,7 +15,7 @@ use super::extension_watch::{ExtensionNews, ExtensionWatch};
 use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
 use super::pacing::FramePacer;
-use super::pictures::PictureDone;
+use super::pictures::FinishedPicture;
 use super::questions::ClipboardAsk;
 use super::requests::{RequestRunner, place_label};
 use super::terminal::{self, SuspendOutcome};
@@ -140,7 +140,7 @@ enum Wake {
     Reply(Ticket, ScreenReply),
     /// A request needs the terminal's clipboard.
     ClipboardAsked(ClipboardAsk),
-    Picture(PictureDone),
+    Picture(FinishedPicture),
     /// Extensions were loaded again.
     Extensions(ExtensionNews),
     Connection(Connection),
@@ -417,14 +417,14 @@ impl Shell {
         let begun = Instant::now();
         for _ in 0..EVENT_BATCH {
             let Some(mut event) = next else { return Ok(()) };
-            self.pacer.add_events(1);
+            self.pacer.count_events(1);
             next = self.agent.events.try_recv().ok();
             // The cost of a piece is mostly in its consequences, so several are folded as one.
             while let Some(piece) = &next
                 && begun.elapsed() < BATCH_TIME
                 && join(&mut event, piece, JOINED)
             {
-                self.pacer.add_events(1);
+                self.pacer.count_events(1);
                 next = self.agent.events.try_recv().ok();
             }
             self.fold_event(event)?;
@@ -435,7 +435,7 @@ impl Shell {
         }
         match next {
             Some(event) => {
-                self.pacer.add_events(1);
+                self.pacer.count_events(1);
                 self.fold_event(event)
             }
             None => Ok(()),

@@ -53,7 +53,7 @@ impl Old {
         let before = self.before?;
         let (mut sessions, mut undo, mut left) = (0_usize, 0_usize, 0_usize);
         for (path, id) in self.sessions {
-            let lock = lock::take_unused(&path);
+            let lock = lock::lock_for_deletion(&path);
             if lock.is_err() || !is_older(&path, before) {
                 self.undo.retain(|folder| folder.file_name() != Some(id.as_ref()));
                 continue;

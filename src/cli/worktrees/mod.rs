@@ -201,7 +201,7 @@ pub(crate) fn enter(
         }
         return Err(cannot(UserError::new(why)));
     }
-    let notes = copies::copy_included(&repository.top, &worktree.path, cwd);
+    let notes = copies::copy_into_worktree(&repository.top, &worktree.path, cwd);
     Ok(EnteredWorktree { worktree, notes })
 }
 

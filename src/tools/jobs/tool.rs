@@ -113,7 +113,7 @@ fn list(link: &JobLink, secrets: &SecretFinder) -> ToolOutput {
         return ToolOutput::new("no jobs", Details::None);
     }
     let line = |job: &Arc<Job>| {
-        job.mark_told();
+        job.mark_end_reported();
         format!("job {}: {}: {}", job.id, job.first_line(secrets), job.status())
     };
     let text = jobs.iter().map(line).collect::<Vec<_>>().join("\n");
@@ -130,7 +130,7 @@ async fn stop(job: &Job) -> Option<String> {
 
 /// The new output of a job and its state.
 fn look(job: &Job, note: Option<String>, context: &ToolContext) -> ToolOutput {
-    job.mark_told();
+    job.mark_end_reported();
     let new = job.take_new(&context.limits.secrets);
     let mut text = match new.omitted {
         0 => String::new(),

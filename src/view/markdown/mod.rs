@@ -146,7 +146,7 @@ impl Writer<'_> {
             Event::Html(text) => self.literal.push_str(&text),
             Event::InlineHtml(tag) => self.inline.html(&tag),
             Event::FootnoteReference(label) => {
-                self.inline.add_styled(&format!("[{label}]"), ThemeToken::Accent)
+                self.inline.add_styled(&format!("[{label}]"), ThemeToken::Accent);
             }
             Event::SoftBreak => self.inline.soft_break(),
             Event::HardBreak => self.inline.line_end(),

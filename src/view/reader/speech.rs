@@ -102,7 +102,7 @@ fn lines(
                 lines.push(format!("{}, running", call(tool)));
             }
             if is_over {
-                lines.push(call_with_result(model, memo, tool));
+                lines.push(describe_finished_call(model, memo, tool));
                 if !model.transcript.is_grouped(entry) {
                     lines.extend(parts::rows(model, memo, entry, 1, width).iter().filter_map(plain));
                 }
@@ -151,7 +151,7 @@ fn call(tool: &ToolPanel) -> String {
 }
 
 /// A call and its result.
-fn call_with_result(model: &Model, memo: &Memo, tool: &ToolPanel) -> String {
+fn describe_finished_call(model: &Model, memo: &Memo, tool: &ToolPanel) -> String {
     let outcome: String =
         panel::outcome_spans(tool, model.clock(), memo.theme()).iter().map(|span| &*span.content).collect();
     let failed = if tool.state == CallState::Failed { "failed" } else { "" };

@@ -49,7 +49,7 @@ impl UnprintedRows {
             return unprinted;
         }
         unprinted.is_cut = model.transcript.printed.is_none() && start.index > 0;
-        let end = walk.take_finished(start, &mut unprinted);
+        let end = walk.collect_finished_rows(start, &mut unprinted);
         unprinted.printed = Some(walk.anchor_at(end));
         unprinted.live = walk.live(end, room);
         unprinted
@@ -142,7 +142,7 @@ impl Walk<'_> {
     }
 
     /// Collects the finished rows from `at` on and returns their end.
-    fn take_finished(&mut self, mut at: Place, unprinted: &mut UnprintedRows) -> Place {
+    fn collect_finished_rows(&mut self, mut at: Place, unprinted: &mut UnprintedRows) -> Place {
         while let Some(entry) = self.entries().get(at.index) {
             if at.part >= parts::count(self.model, entry) {
                 if !is_finished(self.model, entry, None) {

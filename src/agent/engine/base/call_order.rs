@@ -188,7 +188,7 @@ impl CallOrder {
 
     /// Waits for the next call that is free and decided; [`HeldCall::run`] runs it. Stays pending without
     /// such a call. Cancel safe.
-    pub(crate) fn next_held(&mut self) -> impl Future<Output = HeldCall> {
+    pub(crate) fn next_held_call(&mut self) -> impl Future<Output = HeldCall> {
         poll_fn(|cx| {
             for index in 0..self.0.len() {
                 if !self.is_free(index) {

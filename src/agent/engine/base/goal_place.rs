@@ -59,7 +59,7 @@ impl GoalPlace {
     }
 
     /// Called when a run begins.
-    pub(crate) fn run_begins(&mut self) {
+    pub(crate) fn on_run_start(&mut self) {
         (self.counted, self.since, self.idle) = (0.0, Some(Instant::now()), 0);
     }
 
@@ -116,7 +116,7 @@ impl GoalPlace {
     }
 
     /// Records that the command with this id is the check, which `stop` ends; returns what waits for its end.
-    pub(crate) fn on_check_start(
+    pub(crate) fn begin_check(
         &mut self,
         id: &str,
         stop: CancellationToken,
@@ -151,13 +151,13 @@ mod tests {
     fn what_a_run_costs_is_counted_once() {
         let goal = Some(Goal::new("make".to_owned(), GoalLimits::default()));
         let mut place = GoalPlace { goal, ..GoalPlace::default() };
-        place.run_begins();
+        place.on_run_start();
         assert_eq!(place.cost(0.5), 0.5);
         place.count(0.5);
         place.count(0.75);
         assert_eq!(place.cost(1.0), 1.0);
         // The next run has a meter of its own.
-        place.run_begins();
+        place.on_run_start();
         place.count(0.25);
         assert_eq!(place.goal.map(|goal| goal.dollars), Some(1.0));
     }
@@ -188,7 +188,7 @@ mod tests {
         let limits = GoalLimits { seconds: Some(u64::MAX), ..GoalLimits::default() };
         let goal = Some(Goal::new("make".to_owned(), limits));
         let mut place = GoalPlace { goal, ..GoalPlace::default() };
-        place.run_begins();
+        place.on_run_start();
         assert_eq!(place.deadline(), None);
     }
 

@@ -91,7 +91,7 @@ impl Meter {
     pub(crate) fn overspent(&self) -> Option<(String, &'static str)> {
         self.chain().find_map(|meter| {
             let of_run = meter.usage().cost.total;
-            meter.0.spending.as_ref()?.reached_limit(of_run)
+            meter.0.spending.as_ref()?.limit_notice(of_run)
         })
     }
 

@@ -138,7 +138,7 @@ impl Queues {
     }
 
     /// The messages that would be lost with the process; `None` if there are none, and the session keeps none either.
-    pub(crate) fn messages_to_keep(&mut self) -> Option<KeptQueues> {
+    pub(crate) fn mark_kept(&mut self) -> Option<KeptQueues> {
         let kept = KeptQueues {
             steering: self.delivered.iter().chain(&self.steering).cloned().collect(),
             follow_up: self.follow_up.iter().cloned().collect(),

@@ -34,7 +34,7 @@ impl SessionSpending {
     }
 
     /// The limit that is reached when the run has cost so much, as a notice and what to do about it.
-    pub(crate) fn reached_limit(&self, of_run: f64) -> Option<(String, &'static str)> {
+    pub(crate) fn limit_notice(&self, of_run: f64) -> Option<(String, &'static str)> {
         let SpendingLimits { session, day, log } = &self.limits;
         let spent = self.before() + of_run;
         if let Some(most) = session.filter(|most| spent >= *most) {

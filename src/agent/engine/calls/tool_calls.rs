@@ -131,7 +131,7 @@ impl Batch {
             biased;
             Some((index, review)) = self.reviews.receiver.recv() => Some(Step::Prepared(index, review)),
             Some(ended) = self.tasks.join_next_with_id() => Some(Step::Ended(ended)),
-            held = self.order.next_held() => Some(Step::Free(held)),
+            held = self.order.next_held_call() => Some(Step::Free(held)),
             Some((index, output)) = self.updates.next() => Some(Step::Progress(index, output)),
         }
     }

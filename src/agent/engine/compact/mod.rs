@@ -88,7 +88,7 @@ fn truncate_results(engine: &mut Engine, model: &Model) -> bool {
     let count = edits.len();
     for edit in edits {
         let saved = engine.config.session.append_body(edit);
-        engine.report_save(saved);
+        engine.report_save_result(saved);
     }
     if count > 0 {
         announce::context_size(engine);
@@ -258,7 +258,7 @@ impl Bounds {
 fn store(engine: &mut Engine, plan: &Plan, mut result: CompactionResult) -> CompactionResult {
     let kept = plan.first_kept.as_ref().map(Arc::as_ref);
     let (id, saved) = engine.config.session.append_compaction(kept, &result);
-    engine.report_save(saved);
+    engine.report_save_result(saved);
     if plan.first_kept.is_none() {
         result.first_kept_entry_id = id;
     }

@@ -53,7 +53,7 @@ pub(super) fn new(
         deadline: [own_deadline, engine.deadline()].into_iter().flatten().min(),
         undo: undo(engine, request),
         rights: engine.helpers.rights(Rights::of(&engine.config.behavior)),
-        found_tools: engine.found_tools().clone(),
+        found_tools: engine.searchable_tools().clone(),
         kinds: Arc::clone(&engine.helpers.kinds),
         allowed,
     };

@@ -176,7 +176,7 @@ fn take_news(engine: &mut Engine, number: u32, news: HelperNews) {
                 let _ = request.reply.send(Err(ToolError::aborted()));
             }
         }
-        HelperNews::Ended => on_agent_end(engine, number),
+        HelperNews::Ended => on_helper_end(engine, number),
     }
 }
 
@@ -195,7 +195,7 @@ fn take_event(engine: &mut Engine, number: u32, event: AgentEvent) {
             engine.notice(level, format!("{name}: {text}"), hint.as_deref());
         }
         AgentEvent::Task(TaskEvent::Answered { .. }) => engine.emit(event),
-        AgentEvent::Run(RunEvent::AgentSettled { .. }) => on_run_end(engine, number),
+        AgentEvent::Run(RunEvent::AgentSettled { .. }) => on_helper_run_end(engine, number),
         _ => {}
     }
 }
@@ -212,7 +212,7 @@ fn nest_event(number: u32, tool_call_id: String, event: AgentEvent) -> TurnEvent
 }
 
 /// The run of a helper is over: the call has its result, and the agent ends.
-fn on_run_end(engine: &mut Engine, number: u32) {
+fn on_helper_run_end(engine: &mut Engine, number: u32) {
     let Some(helper) = engine.helpers.get(number) else { return };
     if let Some(commands) = &helper.commands {
         let _ = commands.send(TaskCommand::Shutdown.into());
@@ -232,7 +232,7 @@ fn reply(helper: &mut RunningHelper) {
 }
 
 /// The agent of a helper has ended, with everything that it started.
-fn on_agent_end(engine: &mut Engine, number: u32) {
+fn on_helper_end(engine: &mut Engine, number: u32) {
     let Some(at) = engine.helpers.running.iter().position(|helper| helper.number == number) else { return };
     let mut helper = engine.helpers.running.remove(at);
     for id in std::mem::take(&mut helper.asked) {

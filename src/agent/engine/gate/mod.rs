@@ -98,7 +98,7 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
             // If tau is killed while it waits, the call is known not to have run.
             let waiting =
                 engine.config.session.append_custom(WAITING_ENTRY, json!({ "toolCallId": call.id }));
-            engine.report_save(waiting);
+            engine.report_save_result(waiting);
             let message = format!("tau needs your permission to use {}", call.name);
             call_hooks::notify(engine, "permission_prompt", message);
             engine.emit(QuestionEvent::ApprovalRequested { request: Box::new(request.clone()) });
@@ -171,7 +171,7 @@ fn judge_in(
     let facts = CallFacts { mode, tool, access, read_only, cwd, home: home.as_deref() };
     let judgement = behavior.permissions.judge(&facts);
     match &behavior.settings_fault {
-        Some(fault) if judgement.verdict == Verdict::Allow => fault_judgement(fault),
+        Some(fault) if judgement.verdict == Verdict::Allow => judgement_on_fault(fault),
         _ => judgement,
     }
 }
@@ -195,7 +195,7 @@ fn suggested_rules(engine: &Engine, tool: &str, access: &Access, read_only: bool
 }
 
 /// The judgement on a call that needs approval because settings cannot be relied on.
-fn fault_judgement(fault: &SettingsFault) -> Judgement {
+fn judgement_on_fault(fault: &SettingsFault) -> Judgement {
     let text = format!("settings cannot be read: {}", fault.why);
     let reasons = vec![ApprovalReason { text, ..ApprovalReason::default() }];
     Judgement { verdict: Verdict::Ask, reasons, ..Judgement::default() }

@@ -66,7 +66,7 @@ fn try_answer(engine: &mut Engine, ticket: u64, query: Query) -> Option<Result<Q
             let tools = &engine.config.tools;
             let title = |call: &ToolCall| Some(tools.get(&call.name)?.title(&call.arguments));
             let (outline, read) = session.outline(&title);
-            engine.report_load(read);
+            engine.report_load_result(read);
             reply::<ask::Outline>(Ok(outline))
         }
         Query::ForkMessages => reply::<ask::ForkMessages>(Ok(fork_messages(session.tree()))),

@@ -73,7 +73,7 @@ pub(crate) fn keep(engine: &mut Engine, usage: Usage) {
         return;
     }
     let saved = engine.config.session.append_usage(json!(usage));
-    engine.report_save(saved);
+    engine.report_save_result(saved);
     engine.emit(SessionEvent::UsageAdded { usage });
 }
 

@@ -66,7 +66,7 @@ pub(crate) async fn pursue(engine: &mut Engine) {
 fn prepare(engine: &mut Engine) {
     engine.current.phase = Phase::Running;
     engine.begin();
-    accepted_plan::run_begins(engine);
+    accepted_plan::on_run_start(engine);
     missing_results::repair(engine);
     record_settings(engine);
     let spent = engine.meters.used.of_whole_session();
@@ -79,7 +79,7 @@ fn prepare(engine: &mut Engine) {
     }
     let own = engine.config.limits.time.and_then(|time| Instant::now().checked_add(time));
     engine.meters.deadline = [own, until].into_iter().flatten().min();
-    engine.goal.run_begins();
+    engine.goal.on_run_start();
 }
 
 /// The beginning of a run.
@@ -111,11 +111,11 @@ async fn run_turns_from(engine: &mut Engine, start: Start) {
 fn record_settings(engine: &mut Engine) {
     if let Some(model) = engine.config.model.clone() {
         let saved = engine.config.session.set_model(&model.provider, &model.id);
-        engine.report_save(saved);
+        engine.report_save_result(saved);
     }
     let level = engine.thinking();
     let saved = engine.config.session.set_thinking(level);
-    engine.report_save(saved);
+    engine.report_save_result(saved);
 }
 
 /// Takes the next messages from a queue and reports that.
@@ -160,7 +160,7 @@ impl Loop<'_> {
             messages = expand::all(self.run.engine, prompts).await;
             if waiting && messages.is_empty() && !(begun && self.can_continue()) {
                 kept_queue::finish_delivery(self.run.engine);
-                match self.next_messages() {
+                match self.deliver_next() {
                     Some(queued) => messages = queued,
                     None => return,
                 }
@@ -230,7 +230,7 @@ impl Loop<'_> {
                         self.from_hooks.push(note);
                         Some(deliver(self.run.engine, Queue::Steer))
                     }
-                    None => self.next_messages(),
+                    None => self.deliver_next(),
                 }
             }
         }
@@ -257,7 +257,7 @@ impl Loop<'_> {
     }
 
     /// The queued messages with which the run continues, when there is nothing else to do: steering messages first.
-    fn next_messages(&mut self) -> Option<Vec<UserMessage>> {
+    fn deliver_next(&mut self) -> Option<Vec<UserMessage>> {
         if self.is_ended() {
             return None;
         }
@@ -287,7 +287,7 @@ impl Loop<'_> {
             return None;
         }
         if !called && self.run.engine.queues.is_empty() {
-            if let Some(reminder) = self.written_call_reminder(answer) {
+            if let Some(reminder) = self.remind_of_written_call(answer) {
                 self.from_hooks.push(reminder);
             } else if self.held < MAX_HELD
                 && let Some(message) = event_hooks::before_end(self.run.engine, self.held > 0).await
@@ -317,7 +317,7 @@ impl Loop<'_> {
     }
 
     /// The reminder for a model that wrote a call as text; also shows the user a notice.
-    fn written_call_reminder(&mut self, answer: &AssistantMessage) -> Option<Message> {
+    fn remind_of_written_call(&mut self, answer: &AssistantMessage) -> Option<Message> {
         let engine = &mut *self.run.engine;
         let tool =
             written_calls::find_called_tool(&answer.text(), &|name| engine.config.tools.get(name).is_some())?;

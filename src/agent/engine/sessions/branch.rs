@@ -38,7 +38,7 @@ pub(crate) async fn go_to(engine: &mut Engine, entry_id: &str, summary: Option<&
     engine.config.session.go_to(leaf.as_deref());
     if let Some(summary) = summary {
         let saved = engine.config.session.append_body(summary);
-        engine.report_save(saved);
+        engine.report_save_result(saved);
     }
     engine.flush();
     engine.conversation = Conversation::default();

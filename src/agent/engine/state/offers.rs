@@ -108,7 +108,7 @@ impl Engine {
     }
 
     /// The tools that the model finds with `tool_search`.
-    pub(crate) fn found_tools(&self) -> &Toolbox {
+    pub(crate) fn searchable_tools(&self) -> &Toolbox {
         &self.found_tools
     }
 

@@ -112,7 +112,7 @@ impl Connection {
         let log_in = log_in(server, around);
         let (service, process) = match &server.transport {
             McpTransport::Stdio { command, args, env, cwd } => {
-                let program = Program::expand(command, args, env, cwd.as_deref(), &place.cwd)?;
+                let program = Program::from_config(command, args, env, cwd.as_deref(), &place.cwd)?;
                 let sandbox = sandbox(server, place, &program, around);
                 let (process, transport) = program.start(&sandbox, around, trouble)?;
                 match serve_client(client.clone(), transport).await {
@@ -428,7 +428,7 @@ fn start_error(error: &ClientInitializeError, trouble: &Trouble, log_in: &str) -
 /// Whether a server runs in the sandbox, if there is one here.
 pub(super) fn is_sandboxed(server: &McpServer, place: &Place, around: &McpContext) -> bool {
     let McpTransport::Stdio { command, args, env, cwd } = &server.transport else { return false };
-    let program = Program::expand(command, args, env, cwd.as_deref(), &place.cwd);
+    let program = Program::from_config(command, args, env, cwd.as_deref(), &place.cwd);
     program.is_ok_and(|program| Support::here().enforces_some(&sandbox(server, place, &program, around)))
 }
 
@@ -458,7 +458,7 @@ struct Program {
 }
 
 impl Program {
-    fn expand<'a>(
+    fn from_config<'a>(
         command: &str,
         args: &[String],
         env: impl IntoIterator<Item = (&'a String, &'a String)>,

@@ -85,7 +85,7 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
             is_code => holds(word) && (is_code || is_process_substitution(word)),
         });
         let is_installed =
-            || is_there && packages::installed_packages(words).iter().any(|text| files.contains(base(text)));
+            || is_there && packages::packages_to_install(words).iter().any(|text| files.contains(base(text)));
         set || is_installed()
             || match script(words, &holds) {
                 Script::None => is_given() || of_archive(words, None),

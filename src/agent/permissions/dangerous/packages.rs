@@ -64,7 +64,7 @@ pub(in crate::permissions) fn folders_of(words: &[Word]) -> Vec<Option<String>> 
 }
 
 /// The packages that a command installs, as it names them.
-pub(super) fn installed_packages(words: &[Word]) -> Vec<Cow<'_, str>> {
+pub(super) fn packages_to_install(words: &[Word]) -> Vec<Cow<'_, str>> {
     let Some(mut name) = programs::name(words) else { return Vec::new() };
     let is_module = || {
         let mut pairs = words.iter().zip(words.iter().skip(1));
@@ -103,7 +103,7 @@ pub(super) fn installed_packages(words: &[Word]) -> Vec<Cow<'_, str>> {
 pub(super) fn address(words: &[Word]) -> Option<Cow<'_, str>> {
     let is_address =
         |text: &Cow<'_, str>| ["https://", "http://"].iter().any(|start| text.starts_with(start));
-    installed_packages(words).into_iter().find(is_address)
+    packages_to_install(words).into_iter().find(is_address)
 }
 
 /// Whether a command unpacks an archive into files.

@@ -258,7 +258,7 @@ impl Judge<'_> {
                     {
                         findings.extend(self.protected_finding(kind, PathBuf::from(text.display())));
                     }
-                    let holds = |folder: &PathBuf| self.secrets_in(folder);
+                    let holds = |folder: &PathBuf| self.secret_kind_in(folder);
                     if is_unknown
                         && !names_only
                         && let Some(kind) = scene.folders().iter().find_map(holds)
@@ -341,7 +341,7 @@ impl Judge<'_> {
     }
 
     /// The kind of secrets that are in a folder now.
-    fn secrets_in(&self, folder: &Path) -> Option<ProtectedKind> {
+    fn secret_kind_in(&self, folder: &Path) -> Option<ProtectedKind> {
         encloses(&JudgedPath::new(folder), &self.places, &self.options.own, Use::Read)
     }
 
@@ -499,7 +499,7 @@ impl Judge<'_> {
                     NamedPath::Partly(_) => None,
                 };
                 let all_known: Option<Vec<Rc<JudgedPath>>> = paths.iter().map(known).collect();
-                findings.push(self.write_finding(all_known.as_deref(), bare));
+                findings.push(self.finding_for_write(all_known.as_deref(), bare));
             }
             findings.iter_mut().skip(before).for_each(|finding| finding.reason.span = span);
         }
@@ -530,7 +530,7 @@ impl Judge<'_> {
     }
 
     /// The finding for writing one of these files; `None` if they are unknown.
-    fn write_finding(&self, paths: Option<&[Rc<JudgedPath>]>, bare: Option<&Rule>) -> Finding {
+    fn finding_for_write(&self, paths: Option<&[Rc<JudgedPath>]>, bare: Option<&Rule>) -> Finding {
         let Some(paths) = paths else {
             let strict = self.deny.iter().chain(&self.ask).any(|rule| governs(rule, Use::Write, None));
             let mut finding =

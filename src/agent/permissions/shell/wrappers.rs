@@ -132,7 +132,7 @@ pub(super) fn is_judged(words: &[Word]) -> bool {
         }),
         // Programs write to the files that some variables name.
         "env" => options().any(|word| {
-            env_variable(word).is_some() && word.literal().is_none_or(|text| text.contains(['/', '~']))
+            env_assignment(word).is_some() && word.literal().is_none_or(|text| text.contains(['/', '~']))
         }),
         name => WRAPPERS.iter().any(|wrapper| wrapper.judged && wrapper.name == name),
     }
@@ -268,7 +268,7 @@ fn assigned_variable(word: &Word) -> Option<String> {
 }
 
 /// The variable that a word sets for env, which accepts any name.
-fn env_variable(word: &Word) -> Option<String> {
+fn env_assignment(word: &Word) -> Option<String> {
     let Some(Piece::Text(text)) = word.pieces.first() else { return None };
     let (name, _) = text.split_once('=').filter(|(name, _)| !name.starts_with('-'))?;
     Some(name.to_owned())
@@ -278,7 +278,7 @@ fn env(words: &[Word]) -> CommandEffect {
     let doubt = |text: &str, at| CommandEffect::Doubt { text: text.to_owned(), at };
     let (mut at, mut set, mut values, mut elsewhere) = (1, Vec::new(), Vec::new(), false);
     while let Some(word) = words.get(at) {
-        if let Some(name) = env_variable(word) {
+        if let Some(name) = env_assignment(word) {
             values.extend(word.clone().value_of(&name).map(|value| (name.clone(), value)));
             set.push(name);
             at += 1;

@@ -100,12 +100,12 @@ impl Scene<'_> {
     /// Adds the files that a part finds, and removes or runs a command on.
     pub(super) fn add_search_results(&self, part: &Part, named: &mut Vec<PathMention>) {
         let (found, how) = if folders::removes_found_files(part) {
-            (self.find_results(&part.words), Naming::Word)
+            (self.results_of_find(&part.words), Naming::Word)
         } else if has("fd fdfind", &folders::program(part))
             && let Some(search) = Search::of(&part.words)
         {
             // It skips what git ignores, so it only may find these.
-            (self.fd_results(&search), Naming::InText)
+            (self.results_of_fd(&search), Naming::InText)
         } else {
             return;
         };
@@ -114,7 +114,7 @@ impl Scene<'_> {
         }
     }
 
-    fn fd_results(&self, search: &Search<'_>) -> Vec<PathText> {
+    fn results_of_fd(&self, search: &Search<'_>) -> Vec<PathText> {
         let roots = search.folders.iter().chain(search.operands.iter().skip(1).copied());
         let mut roots: Vec<PathText> = roots.flat_map(|word| self.texts(word)).collect();
         if roots.is_empty() {
@@ -125,7 +125,7 @@ impl Scene<'_> {
     }
 
     /// The results of a `find` with these words, if a single `-name` determines them.
-    pub(super) fn find_results(&self, words: &[Word]) -> Vec<PathText> {
+    pub(super) fn results_of_find(&self, words: &[Word]) -> Vec<PathText> {
         let literals: Vec<Cow<'_, str>> =
             words.iter().map(|word| word.literal().unwrap_or_default()).collect();
         let is_find = literals.first().is_some_and(|name| name == "find" || name.ends_with("/find"));

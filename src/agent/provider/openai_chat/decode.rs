@@ -230,13 +230,13 @@ impl ChatDecoder {
         let plain = filled.find(|(_, text)| !text.is_empty());
         if let Some((field, text)) = &plain {
             let place = self.blocks.thinking(text, out);
-            self.reasoning.set_field(field, place);
+            self.reasoning.note_field(field, place);
         }
         if let Some(Value::Array(details)) = piece.reasoning_details.as_deref() {
             let text = self.reasoning.details(details);
             if plain.is_none() {
                 let place = self.blocks.thinking(&text, out);
-                self.reasoning.set_field("reasoning_details", place);
+                self.reasoning.note_field("reasoning_details", place);
             }
         }
         match &piece.content {
@@ -264,12 +264,12 @@ impl ChatDecoder {
                 Some(Value::Array(thoughts)) => {
                     for text in thoughts.iter().filter_map(|thought| thought.get("text")?.as_str()) {
                         let place = self.blocks.thinking(text, out);
-                        self.reasoning.set_field("content", place);
+                        self.reasoning.note_field("content", place);
                     }
                 }
                 Some(Value::String(text)) => {
                     let place = self.blocks.thinking(text, out);
-                    self.reasoning.set_field("content", place);
+                    self.reasoning.note_field("content", place);
                 }
                 _ => {}
             }

@@ -24,7 +24,7 @@ pub(super) struct Reasoning {
 
 impl Reasoning {
     /// Records that text arrived in `field` and went to the block at `place`.
-    pub(super) fn set_field(&mut self, field: &str, place: Option<BlockIndex>) {
+    pub(super) fn note_field(&mut self, field: &str, place: Option<BlockIndex>) {
         if place.is_some() {
             self.place = place;
             self.field = FIELDS.into_iter().find(|known| *known == field).unwrap_or_default();

@@ -400,8 +400,8 @@ fn random_keys_are_taken_and_undone() {
 #[test]
 fn many_rows_at_once_are_as_many_steps() {
     let text = "one\n\nfull row\nfull row and more of it than fits\n漢字漢字\n".repeat(30);
-    let directions: [(&str, fn(usize) -> Option<usize>); 2] =
-        [("gg", |row| row.checked_add(1)), ("G", |row| row.checked_sub(1))];
+    type Next = fn(usize) -> Option<usize>;
+    let directions: [(&str, Next); 2] = [("gg", |row| row.checked_add(1)), ("G", |row| row.checked_sub(1))];
     for (width, keys) in [(8, ""), (8, "$"), (8, "ll"), (3, "$"), (1, ""), (200, "$")] {
         for (start, next) in directions {
             for steps in [1, 2, 3, 7, 50, 9_999] {

@@ -20,7 +20,7 @@ const WAITING: usize = 16;
 
 /// A decoded frame.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum LinkEvent {
     /// The stream is open.
     Attached(Greeting),
     /// The session as a whole.
@@ -35,7 +35,7 @@ pub(super) enum Heard {
 /// A stream that is being read; dropping it closes the connection.
 #[derive(Debug)]
 pub(super) struct Reader {
-    heard: mpsc::Receiver<Heard>,
+    heard: mpsc::Receiver<LinkEvent>,
     _task: AbortOnDropHandle<()>,
 }
 
@@ -50,7 +50,7 @@ impl Reader {
             };
             let end = match stream.await {
                 Ok(stream) => read(stream, &sender).await,
-                Err(trouble) => Some(Heard::Lost(trouble)),
+                Err(trouble) => Some(LinkEvent::Lost(trouble)),
             };
             if let Some(end) = end {
                 // The receiver may be gone.
@@ -61,14 +61,14 @@ impl Reader {
     }
 
     /// The next frame. Cancel safe.
-    pub(super) async fn next(&mut self) -> Heard {
-        let ended = || Heard::Lost(Trouble::Unreachable("the connection ended".to_owned()));
+    pub(super) async fn next(&mut self) -> LinkEvent {
+        let ended = || LinkEvent::Lost(Trouble::Unreachable("the connection ended".to_owned()));
         self.heard.recv().await.unwrap_or_else(ended)
     }
 }
 
 /// Reads to the end; returns the final report, if the stream gave none.
-async fn read(mut stream: ServerStream, sender: &mpsc::Sender<Heard>) -> Option<Heard> {
+async fn read(mut stream: ServerStream, sender: &mpsc::Sender<LinkEvent>) -> Option<LinkEvent> {
     let mut parser = SseParser::default();
     loop {
         let bytes = match timeout(SILENCE, stream.chunk()).await {
@@ -80,7 +80,7 @@ async fn read(mut stream: ServerStream, sender: &mpsc::Sender<Heard>) -> Option<
         let mut frames = Vec::new();
         let parsed = parser.push(&bytes, |frame| frames.push(decode_frame(frame)));
         for heard in frames {
-            let is_last = matches!(heard, Heard::Closed(_) | Heard::Lost(_));
+            let is_last = matches!(heard, LinkEvent::Closed(_) | LinkEvent::Lost(_));
             if sender.send(heard).await.is_err() || is_last {
                 return None;
             }
@@ -91,23 +91,23 @@ async fn read(mut stream: ServerStream, sender: &mpsc::Sender<Heard>) -> Option<
     }
 }
 
-fn connection_loss(why: &str) -> Heard {
-    Heard::Lost(Trouble::Unreachable(why.to_owned()))
+fn connection_loss(why: &str) -> LinkEvent {
+    LinkEvent::Lost(Trouble::Unreachable(why.to_owned()))
 }
 
 /// Decodes a frame.
-fn decode_frame(sse: &SseFrame) -> Heard {
+fn decode_frame(sse: &SseFrame) -> LinkEvent {
     let data = sse.data.as_str();
     let heard = match sse.event.as_str() {
-        frame::ATTACHED => serde_json::from_str(data).map(Heard::Attached),
-        frame::OPENED => serde_json::from_str(data).map(Heard::Opened),
-        frame::EVENTS => serde_json::from_str(data).map(Heard::Happened),
-        frame::CLOSED => serde_json::from_str(data).map(Heard::Closed),
+        frame::ATTACHED => serde_json::from_str(data).map(LinkEvent::Attached),
+        frame::OPENED => serde_json::from_str(data).map(LinkEvent::Opened),
+        frame::EVENTS => serde_json::from_str(data).map(LinkEvent::Happened),
+        frame::CLOSED => serde_json::from_str(data).map(LinkEvent::Closed),
         _ => return connection_loss("the server sent something other than a session"),
     };
     heard.unwrap_or_else(|error| {
         tracing::warn!(%error, "an event of the server was not understood");
-        Heard::Lost(Trouble::Refused(
+        LinkEvent::Lost(Trouble::Refused(
             "the server sent what this tau does not understand; use the same version of tau on both sides"
                 .to_owned(),
         ))

@@ -43,7 +43,7 @@ impl Hub {
             other => other?,
         };
         blocking(move || {
-            let _lock = lock::take_unused(&path).map_err(|owner| in_use(&owner.to_string()))?;
+            let _lock = lock::lock_for_deletion(&path).map_err(|owner| in_use(&owner.to_string()))?;
             if trash::delete(&path).is_ok() {
                 return Ok(());
             }

@@ -30,7 +30,7 @@ impl LiveSession {
     }
 
     /// The session that the same agent has opened instead of this one, which ends for its clients.
-    pub fn successor(&self, session: &SessionInfo) -> Self {
+    pub fn hand_over(&self, session: &SessionInfo) -> Self {
         let mut state = self.state.lock();
         let facts = Facts::succeeding(&state.facts, session.clone());
         let opening = std::mem::take(&mut state.opening);

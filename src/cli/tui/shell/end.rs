@@ -14,7 +14,7 @@ use crate::process::exit::Exit;
 use crate::process::stopped_jobs::StoppedJobs;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_app::connection::Connection;
-use tau_app::status::UsageKnown;
+use tau_app::status::UsageCoverage;
 use tau_app::{Effect, Model, Msg, screen_place};
 use tau_protocol::command::TaskCommand;
 use tau_protocol::event::{NoticeLevel, TaskEvent};
@@ -172,7 +172,7 @@ fn cost_line(model: &Model) -> Option<String> {
     let status = &model.status;
     let cost = status.total.cost.total;
     let more = if status.priced { "" } else { ", and more that has no known price" };
-    (cost > 0.0 && status.usage_known != UsageKnown::Counting)
+    (cost > 0.0 && status.usage_known != UsageCoverage::Counting)
         .then(|| format!("this session has cost ${cost:.4}{more}"))
 }
 
