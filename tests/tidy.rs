@@ -310,7 +310,8 @@ const NOT_PARTICIPLES: &[&str] = tau::tools::words!("left matched Accepted Forke
 /// Whether a name is a participle alone, which says neither who nor what: `shown`, `listed`, `Known`.
 fn is_bare_participle(name: &str) -> bool {
     let word = name.to_lowercase();
-    let is_regular = word.ends_with("ed") && !["need", "seed", "feed", "speed"].contains(&word.as_str());
+    let is_regular =
+        word.ends_with("ed") && !["need", "sed", "seed", "feed", "speed"].contains(&word.as_str());
     (is_regular || PARTICIPLES.contains(&word.as_str()))
         && !NOT_PARTICIPLES.contains(&name)
         && !name.contains('_')
