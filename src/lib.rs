@@ -9,7 +9,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // The built-in demo model needs no key; `.catalogue_model("anthropic/…")` takes a real one.
+//! // The built-in demo model needs no key; `.model_by_name("anthropic/…")` takes a real one.
 //! let agent = Agent::builder().model(catalogue::demo()).system("You are brief.").start();
 //! let mut events = agent.subscribe();
 //!

@@ -42,7 +42,7 @@ const RETRIES: u32 = 4;
 /// use tau_protocol::model::ThinkingLevel;
 ///
 /// let agent = Agent::builder()
-///     .catalogue_model("anthropic/claude-sonnet-4-5")?
+///     .model_by_name("anthropic/claude-sonnet-4-5")?
 ///     .thinking(ThinkingLevel::Low)
 ///     .system("You answer in one sentence.")
 ///     .start();

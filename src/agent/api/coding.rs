@@ -21,7 +21,7 @@ use tau_tools::Toolbox;
 /// use tau_agent::api::{Agent, CodingAgent};
 ///
 /// let agent = CodingAgent::builder("/path/to/project")
-///     .with(|agent| agent.catalogue_model("gpt-5-mini"))?
+///     .with(|agent| agent.model_by_name("gpt-5-mini"))?
 ///     .start();
 /// println!("{}", agent.run("Why is the build red?").await?.text());
 /// # Ok(())

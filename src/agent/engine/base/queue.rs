@@ -4,7 +4,7 @@
 //! would stop, each queue one message at a time or all at once. Aborting leaves both as they are;
 //! only [`Queues::take`] and [`Queues::clear`] empty them.
 //!
-//! What was delivered counts as waiting until the session has it: [`Queues::messages_to_keep`].
+//! What was delivered counts as waiting until the session has it: [`Queues::mark_kept`].
 
 use std::collections::VecDeque;
 
