@@ -3,7 +3,7 @@
 //! The pages are kept: for code that needs every entry, and for the model's context.
 //!
 //! [`Session::page_before`] determines the next part, [`PageRead::read`] reads it where the caller has time,
-//! [`Session::take`] inserts it. A part ends where the known part begins and begins with a complete line, so
+//! [`Session::add_page`] inserts it. A part ends where the known part begins and begins with a complete line, so
 //! nothing is read twice and no line is cut.
 
 use std::fs::File;

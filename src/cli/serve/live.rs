@@ -486,7 +486,7 @@ impl LiveSession {
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
 
-    /// Ends the agent like [`Self::end`]. Attached clients learn of the end once [`Self::settle`] was called.
+    /// Ends the agent like [`Self::end`]. Attached clients learn of the end once [`Self::set_outcome`] was called.
     pub async fn end_to_delete(&self) {
         self.fate.send_replace(Fate::BeingDeleted);
         self.end().await;

@@ -67,6 +67,6 @@ pub(crate) enum McpNews {
     Ask { id: String, question: Question, answer: oneshot::Sender<QuestionAnswer> },
     /// The server no longer waits for the answer.
     AskWithdrawn { id: String },
-    /// The answer to [`Mcp::complete`] with this ticket.
+    /// The answer to `Mcp::complete` with this ticket.
     Completed { ticket: u64, answer: ArgumentValues },
 }
