@@ -264,8 +264,20 @@ async fn what_cannot_be_kept_or_merged_is_refused() {
     .await;
     refused(&home, &["merge", "fix"], "has not ended").await;
     script(&home, "git merge --abort; git reset -q --hard HEAD^").await;
+    script(
+        &home,
+        "cd \"$HOME\"/tau-worktrees/*/fix; git stash -q; echo two >file; git commit -qam two
+        git stash pop >/dev/null 2>&1 || true",
+    )
+    .await;
+    refused(&home, &["merge", "fix"], "a merge or rebase in the worktree has not ended").await;
+    script(
+        &home,
+        "cd \"$HOME\"/tau-worktrees/*/fix; git reset -q --hard HEAD^; git checkout -q stash@{0} -- file
+        git reset -q; git stash drop -q; git commit -qam kept",
+    )
+    .await;
     // Its folder is gone: the list says so, and the name makes it again on its branch.
-    script(&home, "cd \"$HOME\"/tau-worktrees/*/fix; git commit -qam kept").await;
     std::fs::remove_dir_all(&path).unwrap();
     let listed = worktree(&home, &["list"]).await;
     assert!(

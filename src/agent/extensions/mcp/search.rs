@@ -209,3 +209,16 @@ impl AnyTool for Call {
         Box::pin(async move { Err(ToolError::refused(why)) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::line;
+
+    #[test]
+    fn a_description_is_cut_between_words() {
+        let text = format!("{} {}", ["word"; 19].join(" "), "k".repeat(60));
+        assert_eq!(line(&text), format!("{}…", ["word"; 19].join(" ")));
+        assert_eq!(line(&"k".repeat(200)), "…");
+        assert_eq!(line("\n all of it \nmore"), "all of it");
+    }
+}
