@@ -36,6 +36,14 @@ pub fn start_within_characters(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).and_then(|(at, _)| text.get(..at)).unwrap_or(text)
 }
 
+/// The first `most` characters of the text, without a word that would be cut: nothing recognises a part of a secret.
+pub fn whole_words_within(text: &str, most: usize) -> &str {
+    match start_within_characters(text, most) {
+        start if start.len() < text.len() => start.rsplit_once(' ').map_or("", |(words, _)| words),
+        start => start,
+    }
+}
+
 /// The first `most` characters of the text, and an ellipsis if there are more.
 pub fn shorten(text: &str, most: usize) -> String {
     match start_within_characters(text, most) {

@@ -21,6 +21,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::budget::start_within_characters;
 use super::counted::pluralize;
 use super::process::FinishedCommand;
 use super::process::watched::{TreeUsage, WatchedCommand};
@@ -529,7 +530,7 @@ fn as_processes(usage: &TreeUsage) -> Vec<JobProcess> {
 
 /// The beginning of a line, which ends beside a secret and not within it.
 fn beginning<'a>(line: &'a str, secrets: &SecretFinder) -> &'a str {
-    let end = line.char_indices().nth(MAX_LINE).map_or(line.len(), |(at, _)| at);
+    let end = start_within_characters(line, MAX_LINE).len();
     line.get(..secrets.end(line, end)).unwrap_or_default()
 }
 

@@ -18,8 +18,8 @@ const MAX_FILES: u64 = 20_000;
 /// Maximum size of all files that are copied, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
-/// Copies the user's own settings, and the files listed in `.worktreeinclude`, from one working tree to another; returns remarks for the user. `dir` is the directory in which the
-/// user works.
+/// Copies the user's own settings, and the files listed in `.worktreeinclude`, from one working tree to another; returns
+/// remarks for the user. `dir` is the directory in which the user works.
 pub(crate) fn copy_into_worktree(from: &Path, to: &Path, dir: &Path) -> Vec<String> {
     let below = dir.canonicalize().ok().and_then(|dir| dir.strip_prefix(from).ok().map(Path::to_owned));
     let folders = [PathBuf::new()].into_iter().chain(below.filter(|below| !below.as_os_str().is_empty()));

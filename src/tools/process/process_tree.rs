@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 
 use super::mark;
+use crate::budget;
 
 /// The time that processes have after TERM.
 pub(super) const TERM_GRACE: Duration = Duration::from_millis(1_000);
@@ -207,12 +208,9 @@ pub(super) fn name(pid: i32) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let line = String::from_utf8_lossy(&line).replace('\0', " ");
     let line: String = line.trim().chars().filter(|character| !character.is_control()).collect();
-    match line.char_indices().nth(MAX_NAME) {
-        Some((end, _)) => {
-            let short = line.get(..end).unwrap_or_default();
-            // It may contain a secret, of which nothing would recognise a part.
-            format!("{}…", short.rsplit_once(' ').map_or(short, |(words, _)| words))
-        }
-        None => line,
+    match budget::whole_words_within(&line, MAX_NAME) {
+        "" => budget::shorten(&line, MAX_NAME),
+        words if words.len() < line.len() => format!("{words}…"),
+        _ => line,
     }
 }

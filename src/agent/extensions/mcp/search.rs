@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use tau_tools::budget::start_within_characters;
+use tau_tools::budget::whole_words_within;
 use tau_tools::{
     Access, AnyTool, Details, PreparedCall, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec,
     Toolbox, args, budget,
@@ -62,10 +62,8 @@ pub(crate) fn words(arguments: &Value) -> String {
 /// The first line of a description, shortened to whole words: what a cut leaves of a secret would not be masked.
 fn line(text: &str) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    match start_within_characters(line, MAX_LINE_LEN) {
-        start if start.len() < line.len() => {
-            format!("{}…", start.rsplit_once(' ').map_or("", |(whole, _)| whole))
-        }
+    match whole_words_within(line, MAX_LINE_LEN) {
+        words if words.len() < line.len() => format!("{words}…"),
         _ => line.to_owned(),
     }
 }
