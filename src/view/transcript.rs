@@ -264,7 +264,7 @@ impl<'a> Walk<'a> {
         let row = found.and_then(|(at, (gap, rows))| {
             Some(DrawnRow::of(&rows, at.row.checked_sub(u32::from(gap))? as usize))
         });
-        row.unwrap_or(DrawnRow::BLANK)
+        row.unwrap_or_else(DrawnRow::blank)
     }
 
     /// Marks selected or matching text on a drawn row, and reports the row's contents.

@@ -1,5 +1,6 @@
 //! Rows on a frame, of the transcript and of the part below it: drawn, moved and kept.
 
+use std::cell::OnceCell;
 use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct DrawnRow {
     rows: Option<Rows>,
     index: usize,
     edge: Option<Edge>,
+    /// Its fingerprint, once it was needed.
+    fingerprint: OnceCell<u64>,
 }
 
 /// A mark in the last column of a row, in place of its text.
@@ -33,16 +36,19 @@ pub struct Edge {
 }
 
 impl DrawnRow {
-    pub(crate) const BLANK: DrawnRow = DrawnRow { rows: None, index: 0, edge: None };
+    /// A row without text.
+    pub(crate) fn blank() -> Self {
+        DrawnRow { rows: None, index: 0, edge: None, fingerprint: OnceCell::new() }
+    }
 
     /// A row of a part.
     pub fn of(rows: &Rows, index: usize) -> Self {
-        DrawnRow { rows: Some(Arc::clone(rows)), index, edge: None }
+        DrawnRow { rows: Some(Arc::clone(rows)), index, ..DrawnRow::blank() }
     }
 
     /// A row that is a part of its own.
     fn line(line: Line<'static>) -> Self {
-        DrawnRow { rows: Some(Arc::new([Row::from(line)])), index: 0, edge: None }
+        DrawnRow { rows: Some(Arc::new([Row::from(line)])), ..DrawnRow::blank() }
     }
 
     /// The row with a mark at its end.
@@ -56,10 +62,12 @@ impl DrawnRow {
 
     /// A number that is the same for rows that look the same.
     fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        let spans = self.row().map(|row| &row.spans).into_iter().flatten();
-        spans.for_each(|span| hasher.write(span.content.as_bytes()));
-        hasher.finish()
+        *self.fingerprint.get_or_init(|| {
+            let mut hasher = DefaultHasher::new();
+            let spans = self.row().map(|row| &row.spans).into_iter().flatten();
+            spans.for_each(|span| hasher.write(span.content.as_bytes()));
+            hasher.finish()
+        })
     }
 
     /// True if both look the same on the same columns.
@@ -68,7 +76,8 @@ impl DrawnRow {
             (Some(rows), Some(others)) => Arc::ptr_eq(rows, others),
             (rows, others) => rows.is_none() && others.is_none(),
         };
-        self.edge == other.edge && (same_rows && self.index == other.index || self.row() == other.row())
+        let is_same_row = || self.fingerprint() == other.fingerprint() && self.row() == other.row();
+        self.edge == other.edge && (same_rows && self.index == other.index || is_same_row())
     }
 }
 
@@ -155,7 +164,7 @@ impl Frame {
     pub(crate) fn put_lines(&mut self, area: Rect, lines: impl IntoIterator<Item = Line<'static>>) {
         let mut lines = lines.into_iter();
         for y in area.top()..area.bottom() {
-            let row = lines.next().map_or(DrawnRow::BLANK, DrawnRow::line);
+            let row = lines.next().map_or_else(DrawnRow::blank, DrawnRow::line);
             self.draw_row(Rect { y, height: 1, ..area }, row);
         }
     }
@@ -169,10 +178,10 @@ impl Frame {
         let y = usize::from(area.y);
         let there = self.drawn.get(y).and_then(Option::as_ref);
         if there.is_none_or(|there| !there.is_like(&wanted)) {
-            self.clear_row(area.y);
-            if let Some(row) = wanted.row() {
-                self.draw_text(text, row);
-            }
+            let drawn = wanted.row().map_or(text.x..text.x, |row| text.x..self.draw_text(text, row));
+            let end = self.cells.area.width;
+            self.clear_cells(area.y, 0..drawn.start.min(end));
+            self.clear_cells(area.y, drawn.end.min(end)..end);
             if let Some(Edge { mark, style }) = wanted.edge {
                 self.cells.set_stringn(text.right(), self.ring.place(y) as u16, mark, 1, style);
             }
@@ -200,15 +209,19 @@ impl Frame {
     pub fn put_row(&mut self, area: Rect, row: &Row) {
         self.touch(area.top()..area.bottom());
         self.place_layers(area, row);
-        self.draw_text(area, row);
+        let _ = self.draw_text(area, row);
     }
 
     fn clear_row(&mut self, y: u16) {
-        let width = usize::from(self.cells.area.width);
-        let from = self.ring.place(usize::from(y)) * width;
-        let cells = self.cells.content.get_mut(from..from + width);
-        cells.into_iter().flatten().for_each(|cell| cell.clone_from(&self.blank));
+        self.clear_cells(y, 0..self.cells.area.width);
         self.touch(y..y + 1);
+    }
+
+    fn clear_cells(&mut self, y: u16, columns: Range<u16>) {
+        let row = self.ring.place(usize::from(y)) * usize::from(self.cells.area.width);
+        let cells =
+            self.cells.content.get_mut(row + usize::from(columns.start)..row + usize::from(columns.end));
+        cells.into_iter().flatten().for_each(|cell| cell.clone_from(&self.blank));
     }
 
     /// Places the links and the picture of a row.
@@ -223,9 +236,10 @@ impl Frame {
         }
     }
 
-    /// Draws the text of a row. Most is ASCII, whose cells need no segmentation.
+    /// Draws the text of a row, whatever its cells held; returns the column behind it. Most is ASCII, whose cells need
+    /// no segmentation.
     #[allow(clippy::disallowed_methods, reason = "only printable ASCII is set cell by cell")]
-    fn draw_text(&mut self, area: Rect, row: &Row) {
+    fn draw_text(&mut self, area: Rect, row: &Row) -> u16 {
         let width = usize::from(self.cells.area.width);
         let y = self.ring.place(usize::from(area.y));
         let mut x = area.x;
@@ -236,14 +250,19 @@ impl Frame {
             if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
                 let from = y * width + usize::from(x);
                 let cells = self.cells.content.get_mut(from..from + usize::from(left)).into_iter().flatten();
+                let mut styled = self.blank.clone();
+                styled.set_style(style);
                 for (cell, c) in cells.zip(text.chars()) {
-                    cell.set_char(c).set_style(style);
+                    cell.clone_from(&styled);
+                    cell.set_char(c);
                     x += 1;
                 }
             } else {
+                self.clear_cells(area.y, x..area.right());
                 (x, _) = self.cells.set_stringn(x, y as u16, text, usize::from(left), style);
             }
         }
+        x
     }
 }
 
