@@ -24,6 +24,16 @@ pub(super) struct Judge<'a> {
     pub options: &'a Options,
     pub places: Places,
     pub mode: PermissionMode,
+    pub suggest: SuggestFor,
+}
+
+/// The parts of a command for which rules are suggested, which costs as much as judging them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SuggestFor {
+    /// Those that are asked about.
+    Asked,
+    /// Also those that are allowed because they only read.
+    All,
 }
 
 /// The judgement on one part of a call.
@@ -177,12 +187,18 @@ impl Judge<'_> {
         if findings.len() == start {
             findings.push(Finding { unasked: true, ..allowed_finding("it runs nothing", command) });
         }
-        self.judge_unconfined(&free, start, findings);
+        self.judge_unconfined(&free, &scene, start, findings);
     }
 
     /// The whole command runs in one process. If a rule allows a part of it, none of it is confined, so
     /// read-only parts need approval then, unless they cannot run anything else.
-    fn judge_unconfined(&self, free: &[(usize, &Part)], start: usize, findings: &mut [Finding]) {
+    fn judge_unconfined(
+        &self,
+        free: &[(usize, &Part)],
+        scene: &Scene<'_>,
+        start: usize,
+        findings: &mut [Finding],
+    ) {
         let by_rule = |finding: &Finding| finding.verdict == Verdict::Allow && !finding.unasked;
         let is_confined = !self.options.unconfined && !findings.iter().skip(start).any(by_rule);
         if is_confined || self.mode == PermissionMode::Auto {
@@ -198,6 +214,7 @@ impl Judge<'_> {
                 true => "it only reads, but this machine cannot confine it".to_owned(),
                 false => "it only reads, but runs unconfined beside what a rule allows".to_owned(),
             };
+            self.suggest_rules(finding, part, scene);
         }
     }
 
@@ -271,12 +288,13 @@ impl Judge<'_> {
             if findings.iter().skip(before).all(|finding| finding.verdict == Verdict::Allow) {
                 findings.push(match bare.or_else(|| self.allowing(part, scene)) {
                     Some(rule) => of_rule(Verdict::Allow, "a rule allows it", rule),
-                    None => Finding {
-                        suggestion: self.suggested_rule(part, scene),
-                        exact: suggest::for_exactly(part).filter(|_| self.is_here(part, scene)),
-                        unasked: true,
-                        ..allowed_finding("it only reads", "")
-                    },
+                    None => {
+                        let mut finding = Finding { unasked: true, ..allowed_finding("it only reads", "") };
+                        if self.suggest == SuggestFor::All {
+                            self.suggest_rules(&mut finding, part, scene);
+                        }
+                        finding
+                    }
                 });
             }
             return;
@@ -301,15 +319,17 @@ impl Judge<'_> {
         }
         let mut finding = self.by_mode(why, &name);
         if finding.verdict == Verdict::Ask {
-            finding.suggestion = self.suggested_rule(part, scene);
-            finding.exact = suggest::for_exactly(part).filter(|_| self.is_here(part, scene));
+            self.suggest_rules(&mut finding, part, scene);
         }
         findings.push(finding);
     }
 
-    /// The rule to offer for a part; none where it would not allow it.
-    fn suggested_rule(&self, part: &Part, scene: &Scene<'_>) -> Option<Rule> {
-        suggest::for_command(part).filter(|_| self.is_here(part, scene))
+    /// Adds the rules to offer for a part; none where they would not allow it.
+    fn suggest_rules(&self, finding: &mut Finding, part: &Part, scene: &Scene<'_>) {
+        if self.is_here(part, scene) {
+            finding.suggestion = suggest::for_command(part);
+            finding.exact = suggest::for_exactly(part);
+        }
     }
 
     /// Applies command rules that deny or ask about a part.

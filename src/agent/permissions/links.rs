@@ -13,6 +13,7 @@ use rustix::fs::{Dir, FileType, Mode, OFlags};
 
 use super::shell::{self, Analysis};
 use tau_tools::paths::identity;
+use tau_tools::user_error::UserError;
 
 /// The results of looking at the disk during one judgement.
 #[derive(Default)]
@@ -24,6 +25,8 @@ struct LookupCache {
     analyses: BTreeMap<String, Rc<Analysis>>,
     /// Objections to running git in a folder.
     objections: BTreeMap<OsString, Option<String>>,
+    /// The repositories that `.git` files and folders are or name.
+    repositories: BTreeMap<OsString, Option<Result<PathBuf, UserError>>>,
 }
 
 /// The target of an absolute path.
@@ -110,6 +113,14 @@ pub(super) fn follow_links(path: &Path) -> PathBuf {
     match place(path) {
         Some(place) => place.real.clone(),
         None => identity(path),
+    }
+}
+
+/// The path of something that exists with all links followed, as by [`Path::canonicalize`].
+pub(super) fn canonical(path: &Path) -> Option<PathBuf> {
+    match place(path) {
+        Some(place) => place.kind.map(|_| place.real.clone()),
+        None => path.canonicalize().ok(),
     }
 }
 
@@ -219,6 +230,14 @@ pub(super) fn analysis(command: &str) -> Rc<Analysis> {
 /// The objection to running git in a folder, as determined by `look`.
 pub(super) fn objection(folder: &Path, look: impl FnOnce() -> Option<String>) -> Option<String> {
     once(|known| &mut known.objections, folder.as_os_str(), look)
+}
+
+/// The repository that a `.git` is or names, as determined by `look`.
+pub(super) fn repository(
+    git: &Path,
+    look: impl FnOnce() -> Option<Result<PathBuf, UserError>>,
+) -> Option<Result<PathBuf, UserError>> {
+    once(|known| &mut known.repositories, git.as_os_str(), look)
 }
 
 #[cfg(test)]

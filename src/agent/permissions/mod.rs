@@ -40,7 +40,7 @@ pub use tau_protocol::rules::Verdict;
 use tau_protocol::rules::{BuiltInRule, ListedRule, PermissionRules};
 use tau_tools::access::Access;
 
-use judge::Judge;
+use judge::{Judge, SuggestFor};
 use links::Moment;
 use path_pattern::Places;
 
@@ -258,7 +258,7 @@ impl Permissions {
     /// Suggests rules for calls like one that is allowed because it is read-only; empty if there are no safe
     /// ones.
     pub(crate) fn suggested_rules(&self, call: &CallFacts<'_>) -> Vec<String> {
-        let findings = self.explain(call);
+        let findings = self.explain_and(SuggestFor::All, call);
         self.suggestions(&findings.iter().collect::<Vec<_>>(), call)
     }
 
@@ -297,6 +297,10 @@ impl Permissions {
 
     /// Every part of a call with its verdict, and the rule or the reason for it; at least one.
     pub fn explain(&self, call: &CallFacts<'_>) -> Vec<Finding> {
+        self.explain_and(SuggestFor::Asked, call)
+    }
+
+    fn explain_and(&self, suggest: SuggestFor, call: &CallFacts<'_>) -> Vec<Finding> {
         let _moment = Moment::begin();
         let list = |list: Verdict| {
             let rules = self.rules.iter().filter(move |rule| rule.list == list);
@@ -309,6 +313,7 @@ impl Permissions {
             options: &self.options,
             places: Places::new(call.cwd, call.home),
             mode: call.mode,
+            suggest,
         };
         judge.findings(call)
     }

@@ -148,7 +148,7 @@ pub(super) fn is_the_user_s(
     };
     // Files in the home directory are the user's choice, unless it is the workspace.
     let is_own = |folder: &Path| Some(folder) == surroundings.home && folder != surroundings.workspace.plain;
-    let links = directories.iter().filter_map(|directory| directory.canonicalize().ok());
+    let links = directories.iter().filter_map(|directory| links::canonical(directory));
     let starts: Vec<PathBuf> =
         directories.iter().map(|directory| normalise(directory)).chain(links).collect();
     let folders = starts.iter().flat_map(|directory| directory.ancestors()).filter(|folder| !is_own(folder));

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::git_config::{Setting, settings};
+use crate::permissions::links;
 use crate::permissions::path_pattern::normalise;
 use parking_lot::Mutex;
 use tau_tools::git_index::{self, IndexEntry};
@@ -62,8 +63,7 @@ pub(in crate::permissions) fn objection_when_hardened(
 
 fn objection_to(directory: &Path, home: Option<&Path>, run: GitRun) -> Option<String> {
     // `cd` follows names, everything else follows links.
-    let (named, real) = (normalise(directory), directory.canonicalize());
-    let starts = [real.ok(), named.canonicalize().ok()];
+    let starts = [links::canonical(directory), links::canonical(&normalise(directory))];
     let mut left = MAX_SUBMODULES;
     let mut seen: Option<PathBuf> = None;
     for start in starts.into_iter().flatten() {
@@ -109,6 +109,10 @@ fn objection_at_or_above(start: &Path, left: &mut usize, run: GitRun) -> Option<
 
 /// The repository folder that `.git` is or names; `None` if git searches further up.
 fn git_folder(git: &Path) -> Option<Result<PathBuf, UserError>> {
+    links::repository(git, || find_git_folder(git))
+}
+
+fn find_git_folder(git: &Path) -> Option<Result<PathBuf, UserError>> {
     let facts = git.metadata().ok()?;
     if facts.is_dir() {
         return is_git_folder(git).then(|| Ok(git.to_owned()));
