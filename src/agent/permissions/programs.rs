@@ -437,6 +437,7 @@ const INSTRUCTED: &[(&str, &[&str])] = &[
     ("wget", words!("-i --input-file ^-i")),
     ("rsync", words!("--include-from --exclude-from")),
     ("zip", words!("-@ --names-stdin")),
+    ("ar", words!("-M")),
     // Files that are included.
     ("gcc", words!("-")),
     ("g++", words!("-")),
@@ -466,7 +467,15 @@ const LISTED: &[(&str, &[&str])] = &[
     ("file", words!("-f --files-from")),
     ("find", words!("-files0-from")),
     ("shuf", words!("--files0-from")),
+    ("parallel", words!("::::")),
+    ("ctags", words!("-L ^-L")),
+    ("cscope", words!("-i ^-i")),
+    ("ffmpeg", words!("concat")),
 ];
+
+/// Parts of the names of long options with such a file, of any program.
+const LIST_OPTIONS: [&str; 7] =
+    ["files-from", "files0-from", "paths-from", "-from-file", "file-list", "filelist", "list-file"];
 
 fn has_word_of(table: &[(&str, &[&str])], part: &Part) -> bool {
     let name = name(&part.words).unwrap_or_default();
@@ -480,7 +489,20 @@ fn has_word_of(table: &[(&str, &[&str])], part: &Part) -> bool {
 
 /// Whether a part uses files that its words do not name: further arguments, or those of a list.
 pub(super) fn uses_more_files(part: &Part) -> bool {
-    part.more_arguments || has_word_of(LISTED, part)
+    part.more_arguments || has_word_of(LISTED, part) || has_list_option(part)
+}
+
+fn has_list_option(part: &Part) -> bool {
+    let names = part.words.iter().skip(1).filter_map(Word::literal);
+    let mut options = names.filter_map(|text| Some(text.strip_prefix("--")?.split('=').next()?.to_owned()));
+    options.any(|name| LIST_OPTIONS.iter().any(|part| name.contains(part)))
+}
+
+/// The file that holds further arguments, in a word such as `@list`.
+pub(super) fn response_file(word: &Word) -> Option<Word> {
+    let text = word.literal()?;
+    let name = text.strip_prefix('@').filter(|name| !name.is_empty())?;
+    Some(Word::of_text(name))
 }
 
 /// Whether names in the input of a part may be files that it uses.

@@ -12,8 +12,9 @@ use std::rc::Rc;
 use super::links;
 use super::path_pattern::{JudgedPath, Places, in_normal_form};
 use super::path_text::{MAX_ALTERNATIVES, Mark, PathText};
+use super::programs;
 use super::shell::{Analysis, DECLARING, Part, Piece, Word};
-use candidates::{at_home, candidates, in_text};
+use candidates::{at_home, candidates, in_text, split};
 
 /// The maximum number of directories that a command may be in after its `cd`s.
 const MAX_DIRECTORIES: usize = 6;
@@ -473,12 +474,11 @@ impl<'a> Scene<'a> {
             true => candidates(&text, false),
             false => vec![text],
         });
-        let known = texts.map(|text| self.paths_of(&text));
         let folder = |path: &NamedPath| match path {
             NamedPath::Known(path) if links::is_folder(&path.real) => Some(path.real.clone()),
             NamedPath::Known(_) | NamedPath::Partly(_) => None,
         };
-        known.flat_map(|paths| paths.iter().filter_map(folder).collect::<Vec<_>>()).collect()
+        texts.flat_map(|text| self.paths_of(&text).iter().filter_map(folder).collect::<Vec<_>>()).collect()
     }
 
     /// The paths that the name and the arguments of a part may be. `changes` is true if it may do more than
@@ -486,8 +486,8 @@ impl<'a> Scene<'a> {
     pub(super) fn path_mentions(&self, part: &Part, changes: bool) -> Vec<PathMention> {
         let mut named = Vec::new();
         let program = super::folders::program(part);
-        let is_editor = changes && super::programs::is_editor(&program);
-        let is_plain = program == "sed" && super::programs::takes_data(&part.words, part.more_arguments);
+        let is_editor = changes && programs::is_editor(&program);
+        let is_plain = program == "sed" && programs::takes_data(&part.words, part.more_arguments);
         let folders: Vec<PathBuf> = if changes {
             part.words.iter().skip(1).flat_map(|word| self.folder(word)).take(MAX_FOLDERS).collect()
         } else {
@@ -541,7 +541,9 @@ impl<'a> Scene<'a> {
         if changes {
             self.add_search_results(part, &mut named);
         }
-        if super::programs::uses_more_files(part) && !part.words.iter().any(super::word_texts::is_filled_in) {
+        let is_list = |word: &Word| programs::response_file(word).is_some_and(|file| self.is_there(&file));
+        let uses_more = programs::uses_more_files(part) || part.words.iter().skip(1).any(is_list);
+        if uses_more && !part.words.iter().any(super::word_texts::is_filled_in) {
             let path = NamedPath::Partly(PathText::any());
             named.push(PathMention { path, how: Naming::Word, counts: false });
         }
@@ -556,20 +558,6 @@ impl<'a> Scene<'a> {
             None => (self.texts(word), false),
         }
     }
-}
-
-/// An unquoted value: blanks split it into words, and patterns in it are patterns.
-fn split(value: &PathText) -> PathText {
-    let mut whole = PathText::default();
-    for mark in value.marks() {
-        match mark {
-            Mark::Char(c) if c.is_whitespace() => return PathText::any(),
-            Mark::Char('*' | '[') => whole.push_of_pattern(Mark::Name),
-            Mark::Char('?') => whole.push_of_pattern(Mark::One),
-            mark => whole.push(*mark),
-        }
-    }
-    whole
 }
 
 /// The last parts of a path, relative to a folder.

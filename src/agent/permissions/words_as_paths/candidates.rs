@@ -174,3 +174,17 @@ fn pattern(text: &[Mark]) -> PathText {
     }
     whole
 }
+
+/// An unquoted value: blanks split it into words, and patterns in it are patterns.
+pub(super) fn split(value: &PathText) -> PathText {
+    let mut whole = PathText::default();
+    for mark in value.marks() {
+        match mark {
+            Mark::Char(c) if c.is_whitespace() => return PathText::any(),
+            Mark::Char('*' | '[') => whole.push_of_pattern(Mark::Name),
+            Mark::Char('?') => whole.push_of_pattern(Mark::One),
+            mark => whole.push(*mark),
+        }
+    }
+    whole
+}
