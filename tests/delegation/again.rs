@@ -73,6 +73,27 @@ async fn a_helper_that_is_opened_again_keeps_its_part() {
 }
 
 #[tokio::test]
+async fn a_helper_that_is_opened_again_has_the_turns_of_its_kind() {
+    let home = Home::new(|asked| match (asked.is_helper(), asked.results().len()) {
+        (false, 0) => calls_all(&[delegate(json!({ "task": "look", "kind": "short" }))], 10),
+        (true, _) => calls_all(&[("read", json!({ "path": "." }))], 10),
+        _ => says_using("done", 10),
+    })
+    .await;
+    let short = "---\nname: short\ndescription: Is short.\nmaxTurns: 2\n---\nBe short.\n";
+    crate::support::write(&home.config().join("agents/short.md"), &short);
+    let ended = home.print(&["go"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    for how in [&["-p"][..], &["-p", "--max-turns", "7"]] {
+        let before = home.asked().len();
+        let id = home.helper("short");
+        let ended = home.command(&[how, &["--session", &id, "more"]].concat()).await;
+        assert!(ended.err.contains("stopped after 2 answers"), "{}", ended.err);
+        assert_eq!(home.asked().len() - before, 2);
+    }
+}
+
+#[tokio::test]
 async fn whoever_waits_for_a_helper_learns_how_it_ended() {
     let nap = rare_sleep(571);
     let command = format!("until test -e go; do sleep {nap}; done");

@@ -199,7 +199,7 @@ fn apply_to_settings(engine: &mut Engine, command: SettingsCommand) {
         SettingsCommand::SetTools { names, by_mode } => set_tools(engine, &names, by_mode),
         SettingsCommand::SetLimits { limits } => {
             engine.config.limits = limits;
-            engine.meters.used.limit(&limits);
+            engine.meters.used.limit(&engine.run_limits());
         }
         SettingsCommand::Tune(tuning) => tune(engine, tuning),
         // These never wait.

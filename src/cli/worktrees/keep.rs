@@ -63,7 +63,7 @@ impl RemovalOutcome {
 }
 
 impl Worktree {
-    /// Merges it into the branch of the working tree that it was made from, and removes it. If that is not possible,
+    /// Merges it into the branch of the working tree that it was made from, and removes it. If it cannot be merged,
     /// nothing is changed.
     pub fn merge(&self, paths: &Paths) -> Result<MergeOutcome, UserError> {
         self.check_unlocked()?;
@@ -97,12 +97,16 @@ impl Worktree {
             }
             return Err(cannot(&format!("{why}; nothing was changed")).into());
         }
-        let kept = match words(&staged) {
-            Some(files) => Some((files, self.keep(&snapshot)?)),
-            None => None,
+        let remove = || {
+            let kept = words(&staged).map(|files| Ok::<_, UserError>((files, self.keep(&snapshot)?)));
+            let (kept, lost) = (kept.transpose()?, self.ignored_paths());
+            self.discard(paths)?;
+            Ok((kept, lost))
         };
-        let lost = self.ignored_paths();
-        self.discard(paths)?;
+        let (kept, lost) = remove().map_err(|why: UserError| {
+            UserError::new(format!("merged {} into {branch}, but could not remove it", self.name))
+                .because(why)
+        })?;
         Ok(MergeOutcome { into: branch, kept, lost })
     }
 

@@ -72,7 +72,7 @@ fn prepare(engine: &mut Engine) {
     let spent = engine.meters.used.of_whole_session();
     engine.meters = Default::default();
     engine.meters.used = session_usage::meter(engine, spent);
-    engine.meters.used.limit(&engine.config.limits);
+    engine.meters.used.limit(&engine.run_limits());
     let until = engine.config.helper.as_ref().and_then(|role| role.deadline);
     if engine.config.tools.iter().any(|tool| !tool.spec().read_only) {
         engine.undo.precopy();

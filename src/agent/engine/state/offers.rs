@@ -11,6 +11,7 @@ use crate::extensions::mcp::search;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::{NoticeLevel, SettingsEvent};
 use tau_protocol::extension::PromptCommand;
+use tau_protocol::run::RunLimits;
 use tau_tools::delegate::{self, Delegate};
 use tau_tools::toolbox::Availability;
 use tau_tools::{AnyTool, Toolbox, plan};
@@ -97,6 +98,13 @@ impl Engine {
             Some(role) => role.depth,
             None => self.config.session.helper_depth().unwrap_or(MAX_DEPTH),
         }
+    }
+
+    /// The limits of a run. Those of its kind hold for a helper whose session is open again, too.
+    pub(crate) fn run_limits(&self) -> RunLimits {
+        let of_kind = self.reopened_kind().and_then(|(kind, _)| kind.turns);
+        let turns = [self.config.limits.turns, of_kind].into_iter().flatten().min();
+        RunLimits { turns, ..self.config.limits }
     }
 
     /// The system prompt, with the part of a helper whose session is open again.
