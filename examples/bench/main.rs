@@ -24,6 +24,7 @@ mod attached;
 mod burst;
 mod extensions;
 mod long;
+mod many;
 mod pipes;
 mod pressure;
 mod process;
@@ -68,6 +69,8 @@ enum Part {
     Long,
     /// Many extensions: the first frame, calls of an MCP tool, the list of them, servers that wait.
     Extensions,
+    /// Many sessions: `tau -b`, 20 that wait in the background, the start of a helper, the board of 200.
+    Many,
     /// Help, the version, and a turn of print mode, from exec to the end.
     Pipes,
     /// Random commands on each protocol: every one is answered, and nothing grows. Only when it is named.
@@ -182,6 +185,9 @@ fn main() {
     }
     if let Some(tau) = subjects.first().filter(|_| wanted(Part::Extensions)) {
         extensions::measure(tau, options.runs, Duration::from_secs(options.idle));
+    }
+    if let Some(tau) = subjects.first().filter(|_| wanted(Part::Many)) {
+        many::measure(tau, &options);
     }
     if wanted(Part::Pipes)
         && let Some(tau) = subjects.first()

@@ -97,6 +97,11 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
 
 /// Reads a request to its end and returns its head.
 pub fn read_request(stream: &mut TcpStream) -> std::io::Result<String> {
+    read_whole_request(stream).map(|(head, _)| head)
+}
+
+/// Reads a request to its end and returns its head and its body.
+pub fn read_whole_request(stream: &mut TcpStream) -> std::io::Result<(String, String)> {
     let mut request = Vec::new();
     let mut piece = [0; 1 << 16];
     loop {
@@ -108,7 +113,7 @@ pub fn read_request(stream: &mut TcpStream) -> std::io::Result<String> {
             .lines()
             .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
         if count == 0 || body.len() >= length.unwrap_or(0) {
-            return Ok(head.to_owned());
+            return Ok((head.to_owned(), body.to_owned()));
         }
     }
 }

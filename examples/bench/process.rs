@@ -51,6 +51,11 @@ impl Usage {
         usage
     }
 
+    /// The memory of a process that is its own, in kilobytes: pages of its file are shared.
+    pub fn own_memory(pid: u32) -> u64 {
+        field(&format!("/proc/{pid}/status"), "RssAnon:")
+    }
+
     /// The resident memory in readable form.
     pub fn resident(&self) -> String {
         format!("{:.1} MB", self.resident as f64 / 1024.0)

@@ -37,7 +37,7 @@ pub struct Terminal {
     screen: vt100::Parser,
     received: usize,
     open: bool,
-    _home: tempfile::TempDir,
+    _home: Option<tempfile::TempDir>,
 }
 
 impl Terminal {
@@ -46,26 +46,32 @@ impl Terminal {
         Self::start_in(tempfile::tempdir().unwrap(), program, args)
     }
 
-    /// Starts a program in this home.
+    /// Starts a program in this home, which is removed behind it.
     pub fn start_in(home: tempfile::TempDir, program: &Path, args: &[&str]) -> Self {
+        let path = home.path().to_owned();
+        Self::start_at(&path, Some(home), program, args)
+    }
+
+    /// Starts a program in a home; `own` is removed behind it.
+    pub fn start_at(home: &Path, own: Option<tempfile::TempDir>, program: &Path, args: &[&str]) -> Self {
         let (pty, pts) = pty_process::blocking::open().unwrap();
         let (columns, rows) = SIZE;
         pty.resize(Size::new(rows, columns)).unwrap();
         let child = Command::new(program)
             .args(args)
-            .env("HOME", home.path())
-            .env("TAU_HOME", home.path().join("tau"))
+            .env("HOME", home)
+            .env("TAU_HOME", home.join("tau"))
             .env("TAU_DEMO_SPEED", "max")
             // With a real model the first start would ask for it.
             .env("TAU_PERMISSION_MODE", "auto")
             .env("BENCH_KEY", "x")
             .env("TERM", "xterm-256color")
             .env("COLORTERM", "truecolor")
-            .current_dir(home.path())
+            .current_dir(home)
             .spawn(pts)
             .unwrap();
         let screen = vt100::Parser::new(rows.try_into().unwrap(), columns.try_into().unwrap(), 0);
-        Terminal { pty, child, screen, received: 0, open: true, _home: home }
+        Terminal { pty, child, screen, received: 0, open: true, _home: own }
     }
 
     /// The program's process id.
