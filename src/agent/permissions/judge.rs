@@ -30,9 +30,9 @@ pub(super) struct Judge<'a> {
 /// The parts of a command for which rules are suggested, which costs as much as judging them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SuggestFor {
-    /// Those that are asked about.
+    /// The parts that are asked about.
     Asked,
-    /// Also those that are allowed because they only read.
+    /// Also the parts that are allowed because they only read.
     All,
 }
 
