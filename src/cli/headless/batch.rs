@@ -144,7 +144,10 @@ impl<S: AsyncFnMut() -> CaughtSignal> BatchDriver<S> {
                 biased;
                 done = &mut work => return Some(done),
                 stop = self.stops.next() => match stop {
-                    Stop::Begin => self.abort(),
+                    Stop::Begin => {
+                        self.jobs.look();
+                        self.abort();
+                    }
                     Stop::Now => return None,
                 },
             }
