@@ -284,6 +284,49 @@ fn a_word_at_a_question_loses_no_letter() {
     }
 }
 
+/// A key that came too early for the dialog is in the draft; Enter then answers what was chosen or typed since.
+#[test]
+fn enter_answers_a_dialog_after_an_early_key() {
+    let early = |question: Question| {
+        let mut screen = Folded::new();
+        screen.user("go");
+        screen.run();
+        screen.agent(QuestionEvent::Asked { id: "q".into(), question });
+        screen.keys("x");
+        pause(&mut screen);
+        screen
+    };
+    let question = |choices: &[&str]| Question::User {
+        questions: vec![UserQuestion {
+            question: "Which?".into(),
+            choices: choices.iter().map(|text| (*text).to_owned()).collect(),
+            multiple: false,
+        }],
+    };
+    let plan = || Question::Plan { plan: "1. Read".into() };
+    let cases = [
+        (question(&[]), "main<enter>", "main"),
+        (question(&["a", "b"]), "2<enter>", "choices: [1]"),
+        (question(&["a", "b"]), "other<enter>", "other"),
+        (plan(), "5more tests<enter>", "more tests"),
+        (plan(), "j<enter>", "Accepted"),
+    ];
+    for (question, keys, expected) in cases {
+        let mut screen = early(question);
+        let (first, rest) = keys.split_at(1);
+        screen.keys(first);
+        pause(&mut screen);
+        screen.keys(rest);
+        let answers = sent(&mut screen);
+        assert!(answers.len() == 1 && answers[0].contains(expected), "{keys}: {answers:?}");
+        assert_eq!(screen.model().composer.text(), "x", "{keys}");
+    }
+    // Without a key for it, the Enter was to send the draft.
+    let mut screen = early(question(&["a", "b"]));
+    screen.keys("<enter>");
+    assert_eq!(sent(&mut screen), [""; 0]);
+}
+
 #[test]
 fn a_name_that_begins_no_command_runs_none() {
     for (typed, said) in [

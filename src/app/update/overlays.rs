@@ -29,14 +29,15 @@ const BOX_BORDER: usize = 5;
 
 /// Passes a key to the overlay on top.
 pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
-    if misdirected::ends_ignored_word(model, key) || is_refused(model, key) || waits(model, key, effects) {
+    if misdirected::ends_ignored_word(model, key) || is_refused(model, key) {
+        return;
+    }
+    model.misdirected.answers();
+    if waits(model, key, effects) {
         return;
     }
     let asked = misdirected::without_words(model, key);
     press_at(model, key, effects);
-    if key.typed_char().is_none() {
-        model.misdirected.answers();
-    }
     if asked.is_some_and(|asked| model.overlays.last() == Some(&asked)) {
         model.misdirected.note_ignored_letter(model.now);
     }
