@@ -459,6 +459,11 @@ fn words_from_elsewhere_work_in_a_terminal() {
         screen.wait_for_composer(typed);
         screen.type_keys("\r");
     };
+    // A session without messages is cleared, too.
+    enter(&screen, "/status");
+    screen.wait_for("mode: auto");
+    enter(&screen, "/clear");
+    screen.wait_until("no page", |cells| !cells.contents().contains("mode: auto"));
     enter(&screen, "table");
     // The page is below the answer, not above what is still arriving.
     screen.wait_for("↓");

@@ -10,7 +10,7 @@ use super::command_panel::CommandPanel;
 use super::paging::Paging;
 use super::panel::{CallState, PanelOutput, ToolPanel, fallback_title};
 use super::run_end::{FirstEnd, OpenRun};
-use super::{EntryBody, Live, LiveBlock, Transcript, TranscriptEntry};
+use super::{EntryBody, Live, LiveBlock, Transcript};
 use crate::blocks::MarkdownBlocks;
 use crate::geometry::{Anchor, EntryId, ScrollPosition};
 use crate::msg::Millis;
@@ -91,14 +91,13 @@ impl Transcript {
         ids.into_iter().for_each(|id| self.edit(id, |_| {}));
     }
 
-    /// The first session of a run keeps the head and the notices that are already there.
+    /// The first session on this screen keeps the head and the notices of the start.
     fn open(&mut self, messages: &[Arc<Message>], titles: &BTreeMap<String, String>) {
-        let fresh =
-            |entry: &TranscriptEntry| matches!(entry.body, EntryBody::Welcome | EntryBody::Notice { .. });
-        if !self.entries.iter().all(fresh) || self.entries.is_empty() {
+        if self.has_opened || self.entries.is_empty() {
             self.clear();
             self.push(EntryBody::Welcome);
         }
+        self.has_opened = true;
         self.paging = Paging::default();
         self.window = self.window.without_pages();
         self.run = OpenRun::default();

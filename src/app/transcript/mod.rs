@@ -98,6 +98,8 @@ pub struct Transcript {
     next: i64,
     /// Ids given to entries before all messages.
     heads: i64,
+    /// Whether a session was opened: another one removes what is here.
+    has_opened: bool,
     /// The loaded part of the history.
     window: Window,
     /// The pending loading of it.
@@ -212,9 +214,17 @@ impl Transcript {
     /// Removes everything, for another session. Ids are never reused, so an id remembered elsewhere cannot
     /// mean a new entry.
     pub fn clear(&mut self) {
-        let Transcript { next, heads, tools_open, thinking_hidden, .. } = *self;
+        let Transcript { next, heads, has_opened, tools_open, thinking_hidden, .. } = *self;
         let window = self.window.without_pages();
-        *self = Transcript { next, heads, window, tools_open, thinking_hidden, ..Transcript::default() };
+        *self = Transcript {
+            next,
+            heads,
+            has_opened,
+            window,
+            tools_open,
+            thinking_hidden,
+            ..Transcript::default()
+        };
     }
 
     /// The number of messages, calls and commands since the user scrolled away from the tail.
