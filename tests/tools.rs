@@ -282,6 +282,11 @@ async fn write_creates_and_replaces_and_keeps_what_the_file_is() {
     assert_eq!(text_of(&output), "Overwrote a/b/new.txt (3 bytes)");
     assert!(matches!(&output.details, Details::Diff(diff) if (diff.added, diff.removed) == (1, 1)));
     assert_eq!(names(&bench.path("a/b")), ["new.txt"]);
+    assert_eq!(
+        bench.text("write", args("a/b/new.txt", "ho\n")).await,
+        "ERROR a/b/new.txt already has this content; nothing was written"
+    );
+    assert_eq!(bench.text("write", args("empty", "")).await, "Created new file empty (0 bytes)");
 
     let script = bench.put("script", "old");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o751)).unwrap();

@@ -114,7 +114,8 @@ pub(crate) async fn prepare<'a>(
         })
         .await?;
     let access = Access::change(task.path.clone());
-    let preview = Preview::Change { change: proposal.change.clone() };
+    let cut = proposal.change.cut || proposal.old.is_none();
+    let preview = Preview::Change { change: FileDiff { cut, ..proposal.change.clone() } };
     let text = Arc::clone(&proposal.new);
     let apply = move |approved| async move {
         task.on_thread(OnAbort::Wait, move |task| proposal.apply(task, &target, approved)).await

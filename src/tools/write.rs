@@ -68,6 +68,9 @@ fn propose(task: &FileTask, content: String) -> Result<Proposal, ToolError> {
     };
     let is_new = expected == ExpectedState::Nothing;
     let FormattedText { old, new, format, note } = keep_format(old, content);
+    if !is_new && old.as_ref() == Some(&new) {
+        return Err(ToolError::refused(format!("{given} already has this content; nothing was written")));
+    }
     let change = old.as_deref().map(|old| diff::between(given, old, &new)).unwrap_or_default();
     let done = if is_new { "Created new file" } else { "Overwrote" };
     let path = given.clone();

@@ -1,6 +1,7 @@
 //! Calls that are answered together, and those that must not be: rejected hunks, and sandbox denials.
 
 use tau::agent::protocol::approval::{ApprovalAnswer, ApprovalReason, ApprovalRequest, RuleScope};
+use tau::tools::FileDiff;
 use tau::tools::sandbox::{SandboxDenial, SandboxRule};
 
 use super::{SEEN, also, answers, change, change_request, check, command_request, once, waiting};
@@ -64,4 +65,10 @@ fn a_call_that_ran_is_asked_with_other_words_and_alone() {
     screen.keys("YY");
     let expected = ["r-c2", "r-c3"].map(|id| (id.to_owned(), once()));
     assert_eq!(answers(&mut screen), expected);
+}
+
+#[test]
+fn a_new_file_without_content_is_called_empty() {
+    let mut screen = waiting(change_request("c1", FileDiff { hunks: Vec::new(), ..change(1) }));
+    has(&mut screen, &["Make this change?", "the new file is empty"]);
 }

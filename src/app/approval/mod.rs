@@ -159,8 +159,12 @@ impl Approval {
                 reasons.push(reason);
             }
         }
-        if command.is_none() && change.is_none() {
-            reasons.extend(access_lines(&request.access));
+        match &change {
+            Some(change) if change.hunks.is_empty() && !change.cut => {
+                reasons.push(Printable::line("the new file is empty"));
+            }
+            None if command.is_none() => reasons.extend(access_lines(&request.access)),
+            Some(_) | None => {}
         }
         Approval {
             command,

@@ -59,7 +59,8 @@ impl Judge<'_> {
             findings.push(Finding { part: shown, ..allowed_finding("the mode edits allows it", "") });
             return;
         }
-        let mut finding = self.by_mode(format!("changes {shown}"), &shown);
+        let verb = if judged.real.exists() { "changes" } else { "creates" };
+        let mut finding = self.by_mode(format!("{verb} {shown}"), &shown);
         finding.reason.path = Some(path.to_owned());
         if finding.verdict == Verdict::Ask {
             finding.suggestion = suggest::for_file(&judged, &self.places);
