@@ -115,10 +115,19 @@ async fn esc_stops_the_run() {
     let acts = vec![touch(), saying("Finished.")];
     let requests = asked(acts, "", "Run this command?", |screen| {
         screen.press_until("\x1b", "ask for something");
+        screen.wait_for("not run: you stopped");
         assert_eq!(file(screen, "made.txt"), None);
     })
     .await;
     assert_eq!(requests.len(), 1, "nothing was sent after it");
+    // So it does from the draft.
+    asked(vec![touch(), saying("Finished.")], "", "Run this command?", |screen| {
+        screen.type_keys("\x1ba");
+        screen.wait_for("alt+a answers");
+        screen.press_until("\x1b", "not run: you stopped");
+        assert!(!screen.text().contains('✗'), "{}", screen.text());
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,9 @@
 
 /// The result of a call that was not started before the user stopped the run.
 pub const ABORTED: &str = "aborted";
+/// The result of a call that waited for a decision when the user stopped the run, or the session closed.
+pub const UNANSWERED: &str =
+    "denied: the run was stopped or the session closed before the user decided; the call was not run";
 /// The result of a call that did not end in time when it was aborted.
 pub const DROPPED: &str = "aborted; it may have run in part";
 /// The result of a call that a message of the user made unnecessary.
@@ -19,7 +22,7 @@ pub const INTERRUPTED: &str = "interrupted: ";
 pub enum CallEnding<'a> {
     /// A message of the user made it unnecessary.
     Skipped,
-    /// The user stopped the run before it started.
+    /// The user stopped the run before it started, perhaps at the question about it.
     Unstarted,
     /// It could not be run, for this reason.
     NotRun(&'a str),
@@ -42,7 +45,7 @@ impl<'a> CallEnding<'a> {
         if first.starts_with("skipped: ") || first.starts_with("Skipped due to queued") {
             return CallEnding::Skipped;
         }
-        if first == ABORTED {
+        if first == ABORTED || first == UNANSWERED {
             return CallEnding::Unstarted;
         }
         if let Some(why) = first.strip_prefix(NOT_RUN) {

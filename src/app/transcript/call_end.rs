@@ -204,6 +204,10 @@ mod tests {
         check("read", "skipped: not run, because the user sent a message", Skipped, skipped, "");
         check("read", "skipped: not run, since you sent a message in between", Skipped, skipped, "");
         check("read", "aborted", Skipped, "not run: you stopped", "");
+        // In sessions that have it already, too, so its words stay.
+        let unanswered =
+            "denied: the run was stopped or the session closed before the user decided; the call was not run";
+        check("bash", unanswered, Skipped, "not run: you stopped", "");
         let denied = "the user denied this call, it was not run";
         check("bash", denied, Skipped, "not run: you denied it", "");
         let why = format!("{denied}: use the staging host; not this one");

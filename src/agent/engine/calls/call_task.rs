@@ -15,11 +15,8 @@ use super::call_hooks::{CallHooks, CheckedCall, HookEffects};
 use crate::engine::base::approvals::{Decision, Review};
 use crate::engine::base::undo_place::CallUndo;
 use crate::engine::gate::sandbox_gate;
+use tau_protocol::call_ending::UNANSWERED;
 use tau_tools::{AnyTool, ApprovedPart, ToolContext, ToolError, ToolOutput};
-
-/// The result of a call without a decision.
-pub(crate) const UNANSWERED: &str =
-    "denied: the run was stopped or the session closed before the user decided; the call was not run";
 
 /// The result of a call, with its effects.
 pub(crate) struct CarriedOut {

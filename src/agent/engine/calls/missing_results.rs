@@ -6,12 +6,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::call_task;
 use crate::engine::base::clock::now;
 use crate::engine::gate;
 use crate::engine::state::Engine;
 use crate::session::entry::Body;
 use crate::session::unreported::UnreportedHelper;
+use tau_protocol::call_ending::UNANSWERED;
 use tau_protocol::message::{AssistantMessage, Message, ToolCall, ToolResultMessage};
 use tau_tools::delegate::{self, HelperReport, HelperState};
 use tau_tools::{Content, Details, OutputLimits, ask_user, command_result, plan};
@@ -59,7 +59,7 @@ fn of_answer(engine: &Engine, answer: &AssistantMessage, answered: &HashSet<&str
             return of_helper(call, take(&mut helpers, call));
         }
         let text = match call.name.as_str() {
-            _ if unanswered.contains(&call.id) => call_task::UNANSWERED,
+            _ if unanswered.contains(&call.id) => UNANSWERED,
             ask_user::NAME | plan::SUBMIT => NOT_ANSWERED,
             _ => INTERRUPTED,
         };

@@ -283,6 +283,9 @@ fn decision_of(
         ApprovalAnswer::AllowExact { hunks } | ApprovalAnswer::AllowAlways { hunks, .. } => {
             Ok(ApprovedPart { hunks: hunks.clone(), ..ApprovedPart::all() })
         }
+        ApprovalAnswer::Deny { reason: None, stop: true } if !request.ran => {
+            Err(ToolError::refused(call_ending::UNANSWERED))
+        }
         ApprovalAnswer::Deny { reason, .. } => {
             let reason = reason.as_ref().map(|reason| reason.trim()).filter(|reason| !reason.is_empty());
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
