@@ -12,6 +12,7 @@ use super::layout::{self, Regions};
 use super::memo::Memo;
 use super::theme::ThemeToken;
 use super::transcript::UnprintedRows;
+use super::wrap::cells;
 use super::{Drawing, MIN_SIZE, console, draw_below, footer, too_small, visible_overlay};
 use crate::overlays::overlay;
 use tau_app::Model;
@@ -148,9 +149,14 @@ impl BoxRows {
         Some(text.trim_start_matches([' ', '│']).to_owned())
     }
 
+    /// The text of a row up to this column, without the cells behind wide characters.
     fn text(&self, y: u16, end: u16) -> String {
-        let cells = (self.rows.left()..end).filter_map(|x| self.canvas.cell((x, y)));
-        cells.map(Cell::symbol).collect()
+        let (mut text, mut x) = (String::new(), self.rows.left());
+        while let Some(cell) = self.canvas.cell((x, y)).filter(|_| x < end) {
+            text.push_str(cell.symbol());
+            x += cells(cell.symbol()).max(1) as u16;
+        }
+        text
     }
 
     /// Draws as many rows as fit and returns the cursor's position.
@@ -163,5 +169,17 @@ impl BoxRows {
             }
         }
         self.cursor.map(|(x, y)| (x, area.y + y.saturating_sub(self.rows.y)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_characters_are_read_without_blanks() {
+        let rows = BoxRows::cut(Buffer::with_lines(["データ: 한국 ok"]), Some((12, 0)), 0);
+        assert_eq!(rows.texts().collect::<Vec<_>>(), ["データ: 한국 ok"]);
+        assert_eq!(rows.before_cursor().as_deref(), Some("データ: 한국"));
     }
 }
