@@ -51,6 +51,9 @@ fn a_rule() {
 fn what_always_means() {
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     screen.keys("a");
+    let first = shown(&mut screen);
+    assert!(first.contains("in this session") && !first.contains("for: "), "{first}");
+    screen.keys("<down>");
     frames(&mut screen, "approval-always");
 }
 

@@ -344,6 +344,7 @@ async fn a_rule_for_this_project_and_only_me_stays_out_of_the_repository() {
         screen.wait_for("Run this command?");
         screen.wait_for("› 1 Yes, once");
         screen.press_until("a", "Type a rule");
+        screen.press_until("\x1b[B", "‹this session›");
         screen.press_until("\t", "‹this project, only me›");
         let list = screen.text();
         let typed = list.lines().find(|line| line.contains("Type a rule")).unwrap();

@@ -100,8 +100,12 @@ fn always_always_has_an_answer() {
     check(&mut waiting(request()), "a<enter>", exact.clone());
     check(&mut waiting(request()), "a2", always(&["bash(rm -rf build)"], RuleScope::Session));
     check(&mut waiting(request()), "a<down><tab><enter>", always(&["bash(rm -rf build)"], RuleScope::Local));
-    check(&mut waiting(request()), "a<tab><tab>2", always(&["bash(rm -rf build)"], RuleScope::Project));
-    check(&mut waiting(request()), "a<tab><tab><tab>2", always(&["bash(rm -rf build)"], RuleScope::User));
+    check(&mut waiting(request()), "a<down><tab><tab>2", always(&["bash(rm -rf build)"], RuleScope::Project));
+    check(
+        &mut waiting(request()),
+        "a<tab><down><tab><tab><tab>2",
+        always(&["bash(rm -rf build)"], RuleScope::User),
+    );
     // Every part of a compound command that needed approval.
     let parts = || vec!["bash(cargo test *)".to_owned(), "bash(make)".to_owned()];
     let compound = || ApprovalRequest { suggested_rules: parts(), ..request() };

@@ -34,6 +34,13 @@ pub struct AlwaysList {
     pub scope: RuleScope,
 }
 
+impl AlwaysList {
+    /// Whether the selected one of these offers is of rules, which hold in a scope.
+    pub fn has_scope(&self, offers: &[Always]) -> bool {
+        matches!(offers.get(self.selected), Some(Always::Rules(_)))
+    }
+}
+
 impl Approval {
     /// The offers for this call.
     pub fn always(&self) -> Vec<Always> {
@@ -66,11 +73,6 @@ impl Approval {
         }
     }
 
-    /// Whether the list offers rules, which hold in a scope.
-    pub fn has_scopes(&self) -> bool {
-        !self.request.suggested_rules.is_empty()
-    }
-
     /// Opens the list; where only a path can be added, opens its input line.
     pub(super) fn open_always(&mut self) -> PromptStep {
         let scope = self.scopes()[0].0;
@@ -90,13 +92,13 @@ impl Approval {
     /// Handles a key while the list is open.
     pub(super) fn choose_always(&mut self, key: Key) -> PromptStep {
         let offers = self.always();
-        let (scopes, has_scopes) = (self.scopes(), self.has_scopes());
+        let scopes = self.scopes();
         let hunks = self.hunks_to_apply();
         let PromptStage::Always(list) = &mut self.stage else { return PromptStep::Ignored };
         let scope = scopes.iter().position(|(scope, _)| *scope == list.scope).unwrap_or(0);
         let digit = key.typed_char().and_then(|typed| typed.to_digit(10));
         match (key.code, key.mods) {
-            (KeyCode::Tab, _) if !has_scopes => return PromptStep::Handled,
+            (KeyCode::Tab, _) if !list.has_scope(&offers) => return PromptStep::Handled,
             (KeyCode::Tab, mods) => {
                 let by = if mods == Mods::SHIFT { scopes.len() - 1 } else { 1 };
                 list.scope = scopes.get((scope + by) % scopes.len()).map_or(list.scope, |(scope, _)| *scope);

@@ -390,11 +390,11 @@ impl Writer<'_> {
         let texts: Vec<String> =
             offers.iter().map(|offer| printable_line(&approval.always_words(offer)).into_owned()).collect();
         self.options(&texts, Some(list.selected));
-        let has_scopes = approval.has_scopes();
-        if has_scopes {
+        let has_scope = list.has_scope(&offers);
+        if has_scope {
             self.scopes(approval, list.scope);
         }
-        let tab = has_scopes.then_some(("tab", "changes the scope"));
+        let tab = has_scope.then_some(("tab", "changes the scope"));
         let takes = ("enter", "takes it and runs the call");
         let keys: Vec<_> = std::iter::once(takes).chain(tab).chain([("esc", "goes back")]).collect();
         self.keys(&keys);
