@@ -201,10 +201,10 @@ fn a_plan_is_accepted_edited_rejected_or_left() {
     // A long one is seen whole, Esc keeps it, and it may have lines.
     let mut screen = planned(PLAN);
     screen.keys(&format!("5{}tail", "word ".repeat(30)));
-    has(&mut screen, &["> word word", "│tail"]);
+    has(&mut screen, &["> word word", "│word tail"]);
     screen.keys("<esc>5<ctrl+j>");
     screen.send(Msg::Paste("a\n  b\n".into()));
-    has(&mut screen, &["│tail", "  b"]);
+    has(&mut screen, &["│word tail", "  b"]);
     screen.keys("<enter>");
     let comment = format!("{}tail\na\n  b", "word ".repeat(30));
     assert_eq!(answered(&mut screen), QuestionAnswer::PlanRejected { comment });
