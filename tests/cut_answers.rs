@@ -104,7 +104,7 @@ async fn no_command_stops_a_run_silently() {
         screen.wait_for("not while the model works");
         screen.wait_for("esc stops");
         screen.type_keys("/new\r");
-        screen.wait_for("the run in the other session was stopped; /resume opens it again");
+        screen.wait_for("stopped the run in the previous session; /resume reopens that session");
     })
     .await
     .unwrap();

@@ -437,7 +437,7 @@ fn undo(command: Slash, typed: &str) {
             screen.type_keys("\r");
             screen.wait_for("Files only");
             screen.type_keys("only\r");
-            screen.wait_for("took back the changes to tau-demo.md; /redo brings it back");
+            screen.wait_for("undid the change to tau-demo.md; /redo restores it");
             assert!(!file.exists());
             if command == Slash::Redo {
                 enter(&screen, typed);

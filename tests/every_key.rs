@@ -230,7 +230,7 @@ fn leaving(action: Action, key: &str) {
             screen.type_keys(key);
             wait_for_both(&screen, "cleared", "> words");
             screen.type_keys(key);
-            screen.wait_for("press again to quit");
+            screen.wait_for("press ctrl+c again to quit");
             screen.type_keys(key);
             assert_eq!(screen.wait_exit().code(), Some(0));
         }

@@ -112,7 +112,7 @@ fn what_was_still_arriving_is_printed_before_the_end() {
     terminal.wait_for("answering 1.");
     // Stops, and leaves.
     terminal.type_keys("\x03\x03");
-    terminal.wait_for("press again to quit");
+    terminal.wait_for("press ctrl+c again to quit");
     terminal.type_keys("\x03");
     terminal.wait_for("exit=0");
     check_order(&terminal.rows(), &["▌ slow", "This answer is slow", "stopped", "to continue", "exit=0"]);

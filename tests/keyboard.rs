@@ -124,7 +124,7 @@ fn what_is_typed_into_a_command_that_has_just_ended_is_not_sent() {
     screen.send(Msg::Paste("more".into()));
     assert_eq!(typed(&mut screen), "secr");
     let frame = shown(&mut screen);
-    assert!(frame.contains("command finished; keyboard back in tau"), "{frame}");
+    assert!(frame.contains("command finished; tau has the keyboard again"), "{frame}");
     assert!(screen.model().composer.is_empty() && screen.model().wants().secret);
     screen.wait(1_000);
     screen.keys("hello");

@@ -234,7 +234,7 @@ fn a_picture_for_a_model_that_is_not_known_to_take_it_is_not_dropped_silently() 
     std::fs::write(screen.home().join("work/a.png"), png()).unwrap();
     screen.type_keys("\x1b[200~./a.png\x1b[201~");
     screen.wait_for("[image #1 7x5]");
-    screen.wait_for("m is not known to take pictures: this one would be left out");
+    screen.wait_for("m may not accept images, so this one would not be sent");
     screen.wait_for("input = [\"text\", \"image\"]");
     screen.type_keys("\r");
     screen.wait_for("1 picture not sent");

@@ -87,7 +87,7 @@ fn ctrl_c_and_other_chords_arrive_from_keyboards_of_other_layouts() {
         screen.type_keys(&chord('c'));
         screen.wait_for("ask for something");
         screen.type_keys(&chord('c'));
-        screen.wait_for("press again to quit");
+        screen.wait_for("press ctrl+c again to quit");
         screen.type_keys(&chord('c'));
         assert_eq!(screen.wait_exit().code(), Some(0), "{letter}");
     }

@@ -79,7 +79,7 @@ async fn a_command_over_twenty_files_goes_back_and_asks_about_the_one_that_you_c
     screen.type_keys("\r");
     screen.wait_for("f7.txt: changed since");
     screen.type_keys("\x1b[B\r");
-    screen.wait_for("took back the changes to 22 files, merged f7.txt; /redo brings it back");
+    screen.wait_for("undid the changes to 22 files, merged f7.txt; /redo restores them");
     screen.wait_for_composer("change the files");
     for n in 1..=20 {
         let end = if n == 7 { "mine" } else { "line 9" };
@@ -92,7 +92,7 @@ async fn a_command_over_twenty_files_goes_back_and_asks_about_the_one_that_you_c
     screen.type_keys("/redo");
     screen.wait_for_composer("change the files/redo");
     screen.type_keys("\r");
-    screen.wait_for("brought back the changes to 23 files; /undo takes it back again");
+    screen.wait_for("brought back the changes to 23 files; /undo undoes them again");
     screen.wait_for("Finished.");
     assert!(text(&screen, "f7.txt").contains("LINE 3") && text(&screen, "f7.txt").contains("mine"));
     assert!(!at(&screen, "gone.txt").exists() && at(&screen, "made/new.txt").exists());
@@ -200,7 +200,7 @@ async fn reverting_says_which_way_and_compacting_nothing_says_only_that() {
     screen.wait_for("A made/new.txt");
     screen.type_keys("r");
     screen.type_keys("\x1b");
-    screen.wait_for("took back the changes to f1.txt; /redo brings it back");
+    screen.wait_for("undid the change to f1.txt; /redo restores it");
     type_line(&screen, "/new");
     screen.wait_for_composer("ask for something, or !command");
     type_line(&screen, "/compact");

@@ -125,28 +125,28 @@ fn check(questions: &[UserQuestion]) -> Result<(), UserError> {
     Ok(())
 }
 
-/// The answer to a question, in words.
-fn words(question: &UserQuestion, answer: &UserAnswer) -> String {
+/// The answer to a question, in words; `whose` they are, if it is not one of the choices.
+fn words(question: &UserQuestion, answer: &UserAnswer, whose: &str) -> String {
     let chosen = answer.choices.iter().filter_map(|index| question.choices.get(*index));
     let mut parts: Vec<String> = chosen.map(|choice| choice.trim().to_owned()).collect();
     let text = answer.text.trim();
     if !text.is_empty() {
-        let own = if question.choices.is_empty() { "" } else { "in the user's own words: " };
+        let own = if question.choices.is_empty() { String::new() } else { format!("in {whose} own words: ") };
         parts.push(format!("{own}{text}"));
     }
     if parts.is_empty() { NO_ANSWER.to_owned() } else { parts.join("; ") }
 }
 
 /// The answers in words, in the order of the questions.
-fn all_words(questions: &[UserQuestion], answers: &[UserAnswer]) -> Vec<String> {
+fn all_words(questions: &[UserQuestion], answers: &[UserAnswer], whose: &str) -> Vec<String> {
     let none = UserAnswer::default();
     let answer = |index: usize| answers.get(index).unwrap_or(&none);
-    questions.iter().enumerate().map(|(index, question)| words(question, answer(index))).collect()
+    questions.iter().enumerate().map(|(index, question)| words(question, answer(index), whose)).collect()
 }
 
 /// A single answer verbatim, or several answers numbered like their questions.
 fn for_model(questions: &[UserQuestion], answers: &[UserAnswer]) -> String {
-    let words = all_words(questions, answers);
+    let words = all_words(questions, answers, "the user's");
     match words.as_slice() {
         [one] => one.clone(),
         several => {
@@ -159,7 +159,7 @@ fn for_model(questions: &[UserQuestion], answers: &[UserAnswer]) -> String {
 
 /// The questions with their answers, one below the other.
 fn for_user(questions: &[UserQuestion], answers: &[UserAnswer]) -> String {
-    let words = all_words(questions, answers);
+    let words = all_words(questions, answers, "your");
     let pairs = questions.iter().zip(words);
     let rows: Vec<String> =
         pairs.map(|(question, words)| format!("{}\n→ {words}", question.question.trim())).collect();
@@ -191,6 +191,7 @@ mod tests {
         let expected = "1. a; c; in the user's own words: and d\n2. free\n3. (no answer)";
         assert_eq!(for_model(&three, &answers), expected);
         assert_eq!(for_user(&one, &[answer(&[0], "")]), "Which?\n→ a");
+        assert_eq!(for_user(&one, &[answer(&[], "c")]), "Which?\n→ in your own words: c");
     }
 
     #[test]

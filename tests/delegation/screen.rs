@@ -73,7 +73,7 @@ async fn a_helper_asks_on_the_screen_of_its_parent() {
         screen.wait_for("made: ");
         // Its changes belong to the prompt, so undo takes them back.
         screen.type_keys("/undo\r");
-        screen.wait_for("Go back to before");
+        screen.wait_for("Rewind to before");
         screen.type_keys("\r");
         screen.wait_for("Files and conversation");
         screen.type_keys("\r");

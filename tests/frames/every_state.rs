@@ -50,7 +50,7 @@ const STATES: [(&str, &str, &[Row]); 9] = [
             ("Prompts", "prompts", "┌ Earlier prompts"),
             ("Palette", "palette", "┌ Commands and actions"),
             ("Forks", "fork", "┌ Fork"),
-            ("Checkpoints", "undo", "┌ Go back to before"),
+            ("Checkpoints", "undo", "┌ Rewind to before"),
             ("UndoScope", "undo-scope", "Files and conversation"),
             ("UndoConflict", "undo-conflict", "Keep yours"),
         ],

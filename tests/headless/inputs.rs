@@ -93,7 +93,7 @@ async fn pictures_are_sent_as_such() {
     let place = Place::new(vec![says("seen")]).await;
     std::fs::write(place.dir.path().join("p.png"), PNG).unwrap();
     let blind = run(&mut place.tau(&["-p", "@p.png", "what is it?"]), None).await;
-    assert!(blind.code == 0 && blind.err.contains("m is not known to take pictures"), "{blind:?}");
+    assert!(blind.code == 0 && blind.err.contains("m may not accept images"), "{blind:?}");
     let mut tau = place.own("input = [\"text\", \"image\"]");
     let ended = run(tau.args(["-p", "@p.png", "what is it?"]), None).await;
     assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{ended:?}");

@@ -179,7 +179,7 @@ async fn branches_models_and_going_back_work_from_an_attached_screen() {
     send(&screen, "/undo");
     screen.wait_for("┌");
     screen.type_keys("\r");
-    screen.press_until("\r", "took back");
+    screen.press_until("\r", "undid the change");
     assert!(!work.join("tau-demo.md").exists());
     // The prompt comes back only to the screen that went back.
     screen.wait_for_composer("write");

@@ -131,11 +131,8 @@ fn report_unseen_pictures(engine: &mut Engine, model: &Model, messages: &[Arc<Me
     let told = std::mem::take(&mut engine.conversation.unseen_pictures);
     let known = if told.model == model.reference() { told.count } else { 0 };
     if count > known {
-        let text = format!(
-            "{} not sent: {} is not known to take pictures",
-            pluralize(count - known, "picture"),
-            model.id
-        );
+        let text =
+            format!("{} not sent: {} may not accept images", pluralize(count - known, "picture"), model.id);
         engine.notice(NoticeLevel::Warning, text, Some(&model.picture_advice()));
     }
     engine.conversation.unseen_pictures = UnseenPictures { model: model.reference(), count };

@@ -236,7 +236,7 @@ impl Baseline {
             Some(Ok(None)) => Err("git has no such version of it".into()),
             Some(Err(_)) | None => {
                 *git = None;
-                Err("git could not be asked".into())
+                Err("could not run git".into())
             }
         }
     }

@@ -80,7 +80,7 @@ impl<R> List<R> {
     }
 
     /// The text in place of rows if there are none; `empty` if there are none without the filter either.
-    pub fn nothing(&self, empty: &'static str) -> &'static str {
+    pub fn nothing<'a>(&self, empty: &'a str) -> &'a str {
         match self.rows.as_ref().map(Vec::is_empty) {
             // The reason is shown below.
             None if matches!(self.said, Some(Err(_))) => "",

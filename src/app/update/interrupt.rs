@@ -63,7 +63,8 @@ pub(super) fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     model.quit_armed = Some(model.now + REMARK);
-    model.remark("press again to quit");
+    let key = model.keymap.hint(Action::Clear).map(|key| format!("{key} ")).unwrap_or_default();
+    model.remark(&format!("press {key}again to quit"));
 }
 
 /// Quits if the composer is empty, else deletes forward.

@@ -50,7 +50,7 @@ pub(super) fn insert(model: &mut Model, picture: Picture) {
     let Picture { data, mime_type, width, height } = picture;
     model.composer.insert_picture(data, mime_type, Some((width, height)));
     if let Some(blind) = model.status.mirror.model.as_ref().filter(|model| !model.sees()) {
-        let text = format!("{} is not known to take pictures: this one would be left out", blind.id);
+        let text = format!("{} may not accept images, so this one would not be sent", blind.id);
         let advice = blind.picture_advice();
         // Said once for several pictures, and not again below.
         if !model.transcript.ends_with_notice(&text) {

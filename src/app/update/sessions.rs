@@ -54,7 +54,8 @@ pub(super) fn open_other_scope(
 /// Tells, once another session is open, that the run in this one was stopped.
 pub(super) fn leave(model: &mut Model) {
     if model.status.run.is_some() {
-        model.arrival = Some("the run in the other session was stopped; /resume opens it again".to_owned());
+        model.arrival =
+            Some("stopped the run in the previous session; /resume reopens that session".to_owned());
     }
 }
 

@@ -112,12 +112,12 @@ fn send_prompt(model: &mut Model, text: String, images: Vec<Block>, queue: Queue
 /// Shows that there is no such command.
 pub(super) fn refuse_unknown(model: &mut Model, word: &str) {
     if let Some(instead) = elsewhere(word) {
-        let text = format!("there is no /{word} here; {instead}");
+        let text = format!("tau has no /{word}; {instead}");
         return model.transcript.notice(NoticeLevel::Warning, &text, None);
     }
     let nearest = model.commands.nearest(word);
     if let Some((name, instead)) = nearest_elsewhere(word).filter(|_| nearest.is_none()) {
-        let text = format!("unknown command /{word}; there is no /{name} here either: {instead}");
+        let text = format!("unknown command /{word}; tau has no /{name} either: {instead}");
         return model.transcript.notice(NoticeLevel::Warning, &text, None);
     }
     let meant = nearest.map(|name| format!(": did you mean /{name}?"));

@@ -141,6 +141,6 @@ fn keep_or_take_back(model: &mut Model, owner: KeyboardOwner) {
         take_back(model);
     }
     if ended && owner.cause == FocusCause::User {
-        model.remark("command finished; keyboard back in tau");
+        model.remark("command finished; tau has the keyboard again");
     }
 }

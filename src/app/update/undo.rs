@@ -20,7 +20,7 @@ use tau_tools::counted::pluralize;
 
 /// Opens the list of prompts.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    let picker = Picker::new(PickerKind::Checkpoints, "Go back to before", "you have not sent a message yet");
+    let picker = Picker::new(PickerKind::Checkpoints, "Rewind to before", "you have not sent a message yet");
     model.undo = UndoDialog::default();
     ask(model, Query::Checkpoints, effects);
     model.overlays.push(Overlay::Picker { picker, ticket: None });

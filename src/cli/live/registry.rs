@@ -143,7 +143,7 @@ impl Registry {
         {
             live.tell_screens(&AgentEvent::Task(TaskEvent::Notice {
                 level: NoticeLevel::Info,
-                text: "this session was interrupted at work".to_owned(),
+                text: "this session was interrupted during a run".to_owned(),
                 hint: Some("send a message to continue".to_owned()),
             }));
         }

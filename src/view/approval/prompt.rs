@@ -316,7 +316,7 @@ impl Writer<'_> {
             Focus::Panel => Some((Action::PanelLeave, "then answer; keys go to the selected panel now")),
             Focus::Find | Focus::Overlay | Focus::Prompt { .. } | Focus::Composer => None,
         };
-        let aside = model.approvals.aside.then_some((Action::Answer, "answers; keys go to your text now"));
+        let aside = model.approvals.aside.then_some((Action::Answer, "answers; typing goes to your draft"));
         if let Some((action, words)) = aside.or(elsewhere) {
             let key = model.keymap.hint(action).unwrap_or_else(|| "/answer".to_owned());
             return self.keys(&[(&key, words)]);

@@ -8,6 +8,7 @@ use super::dialog::{OverlayLayout, frame, inner_width};
 use super::list::{Below, ListBox, report, state_row};
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
+use tau_app::action::Action;
 use tau_app::overlays::job_list::{JobTail, JobsView};
 use tau_app::printable::printable_line;
 use tau_app::{Model, time_format};
@@ -30,15 +31,14 @@ pub(crate) fn draw(
     }
     let width = inner_width(area);
     let rows = view.list.visible_rows();
+    let key = model.keymap.hint(Action::MoveToBackground);
+    let moves = key.map(|key| format!(", or {key} moves a command here")).unwrap_or_default();
+    let none = format!("no background jobs; the model can start one{moves}");
     let list = ListBox {
         title: &title(view),
         hint: "enter shows its output · x stops · s keeps it at quit · / filters · esc closes",
         below: Below { fills: true, ..Below::exactly(below(view, theme, width)) },
-        ..ListBox::of(
-            &view.list,
-            rows.len(),
-            "no background jobs; the model starts them, or you move a command there",
-        )
+        ..ListBox::of(&view.list, rows.len(), &none)
     };
     let mut row =
         |index: usize| rows.get(index).map(|row| line(row, model.now, width, theme)).unwrap_or_default();

@@ -76,7 +76,7 @@ pub(crate) fn first_visible(selected: usize, fit: usize, count: usize) -> usize 
 impl<'a> ListBox<'a> {
     /// The box of a list with a filter, of which `count` rows are shown. `empty`: the text if there are no rows
     /// without the filter either.
-    pub(crate) fn of<R: ListRow>(list: &'a List<R>, count: usize, empty: &'static str) -> Self {
+    pub(crate) fn of<R: ListRow>(list: &'a List<R>, count: usize, empty: &'a str) -> Self {
         ListBox {
             filter: list.typed_filter().map_or(FilterRow::None, FilterRow::Typed),
             count,

@@ -40,21 +40,20 @@ impl Direction {
     /// The text about a finished restore, and how to reverse it; `moves` says whether the conversation moves,
     /// too.
     fn describe(self, report: &RestoreReport, moves: bool) -> String {
-        let (changes, conversation, back) = match self {
-            Direction::Back => {
-                ("took back the changes to", "took the conversation back", "; /redo brings it back")
+        let count = report.restored.len() + report.merged.len();
+        let is_changed = count > 0;
+        let changes = if report.restored.len() == 1 { "change" } else { "changes" };
+        let them = if count > 1 { "them" } else { "it" };
+        let (done, conversation, back) = match self {
+            Direction::Back => ("undid", "took the conversation back", format!("; /redo restores {them}")),
+            Direction::Forward => {
+                ("brought back", "brought the conversation back", format!("; /undo undoes {them} again"))
             }
-            Direction::Forward => (
-                "brought back the changes to",
-                "brought the conversation back",
-                "; /undo takes it back again",
-            ),
         };
-        let files = report.summary(changes);
-        let is_changed = !report.restored.is_empty() || !report.merged.is_empty();
+        let files = report.summary(&format!("{done} the {changes} to"));
         let is_untouched = *report == RestoreReport::default();
         match (is_changed, moves) {
-            (true, _) => files + back,
+            (true, _) => files + &back,
             (false, true) if is_untouched => format!("{conversation}{back}"),
             (false, true) => format!("{conversation}, {files}{back}"),
             (false, false) => files,
@@ -178,34 +177,24 @@ mod tests {
         };
         let (back, forward) = (Direction::Back, Direction::Forward);
         let cases = [
-            (back, report(&["a"], &[], &[]), false, "took back the changes to a; /redo brings it back"),
+            (back, report(&["a"], &[], &[]), false, "undid the change to a; /redo restores it"),
             (
                 back,
                 report(&["a", "b"], &["c"], &["d"]),
                 true,
-                "took back the changes to 2 files, merged c, left as they are: d; /redo brings it back",
+                "undid the changes to 2 files, merged c, left as they are: d; /redo restores them",
             ),
-            (back, report(&[], &[], &[]), true, "took the conversation back; /redo brings it back"),
+            (back, report(&[], &[], &[]), true, "took the conversation back; /redo restores it"),
             (
                 back,
                 report(&[], &[], &["d"]),
                 true,
-                "took the conversation back, left as they are: d; /redo brings it back",
+                "took the conversation back, left as they are: d; /redo restores it",
             ),
             (back, report(&[], &[], &["d"]), false, "left as they are: d"),
             (back, report(&[], &[], &[]), false, "no file had to be changed"),
-            (
-                forward,
-                report(&["a"], &[], &[]),
-                true,
-                "brought back the changes to a; /undo takes it back again",
-            ),
-            (
-                forward,
-                report(&[], &[], &[]),
-                true,
-                "brought the conversation back; /undo takes it back again",
-            ),
+            (forward, report(&["a"], &[], &[]), true, "brought back the change to a; /undo undoes it again"),
+            (forward, report(&[], &[], &[]), true, "brought the conversation back; /undo undoes it again"),
         ];
         for (direction, report, moves, expected) in cases {
             assert_eq!(direction.describe(&report, moves), expected);
