@@ -1,5 +1,7 @@
 //! Worktrees, through the program itself: made, continued, merged, removed and restored, without anything being lost.
 
+mod folders;
+mod own_files;
 mod staged;
 
 use std::path::{Path, PathBuf};

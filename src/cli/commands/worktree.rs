@@ -65,7 +65,7 @@ fn folder(entered: &EnteredWorktree) -> String {
 /// The commits and changes of a worktree, in words.
 fn has(worktree: &Worktree, ahead: &Result<Ahead, UserError>) -> String {
     match ahead {
-        _ if !worktree.exists() => format!("its folder is missing; the branch {} stays", worktree.branch()),
+        _ if !worktree.exists() => worktree.missing_folder(),
         Ok(ahead) if ahead.is_nothing() => "nothing of its own".to_owned(),
         Ok(ahead) => {
             let (commits, changes) =

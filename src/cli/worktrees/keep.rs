@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::git::{Git, Repository};
@@ -47,6 +48,8 @@ fn lost_files_note(paths: Option<&str>) -> String {
 pub(crate) struct RemovalOutcome {
     /// The name under which its work is kept; `None` if it had none.
     pub kept: Option<String>,
+    /// The branch that stays, if it had no folder.
+    pub branch: Option<String>,
     /// The ignored files that were removed.
     pub lost: Option<String>,
 }
@@ -55,9 +58,12 @@ impl RemovalOutcome {
     /// It in words.
     pub fn words(&self, name: &str) -> String {
         let lost = lost_files_note(self.lost.as_deref());
-        match &self.kept {
-            Some(kept) => format!("removed {name}; `tau worktree restore {kept}` brings it back{lost}"),
-            None => format!("removed {name}, which had no work of its own{lost}"),
+        match (&self.kept, &self.branch) {
+            (Some(kept), _) => format!("removed {name}; `tau worktree restore {kept}` brings it back{lost}"),
+            (None, Some(branch)) => {
+                format!("removed {name}; its branch {branch} stays: `tau worktree add {name}` checks it out")
+            }
+            (None, None) => format!("removed {name}, which had no work of its own{lost}"),
         }
     }
 }
@@ -66,6 +72,10 @@ impl Worktree {
     /// Merges it into the branch of the working tree that it was made from, and removes it. If it cannot be merged,
     /// nothing is changed.
     pub fn merge(&self, paths: &Paths) -> Result<MergeOutcome, UserError> {
+        if !self.exists() {
+            let remedy = format!("`tau worktree add {}` checks it out", self.name);
+            return Err(UserError::new(self.missing_folder()).remedy(remedy));
+        }
         self.check_unlocked()?;
         let into = self.origin()?;
         super::git::check_safe(&into)?;
@@ -82,10 +92,19 @@ impl Worktree {
         }
         let snapshot = self.snapshot(&format!("Work in the worktree {}", self.name))?;
         let (files, staged) = (&snapshot.files, self.staged_only()?);
-        if let Some(conflicts) = conflicts(&into, files) {
-            return Err(
-                cannot(&format!("both changed {conflicts}; merge {branch} into the worktree first")).into()
-            );
+        let tree = match merged_tree(&into, files) {
+            MergedTree::Conflicts(conflicts) => {
+                let remedy = format!("merge {branch} into the worktree first");
+                return Err(cannot(&format!("both changed {conflicts}; {remedy}")).into());
+            }
+            MergedTree::Clean(tree) => tree,
+            MergedTree::Unknown => files.clone(),
+        };
+        if let Some(path) = overwritten(&into, &tree)? {
+            let path = plain::line(&path.to_string_lossy());
+            let remedy = "move it away first, or remove what the worktree has there";
+            let why = format!("it would replace your own {path}, which is not committed; {remedy}");
+            return Err(cannot(&why).into());
         }
         let message = format!("Merge the worktree {}", self.name);
         let options =
@@ -114,15 +133,17 @@ impl Worktree {
     pub fn remove(&self, paths: &Paths) -> Result<RemovalOutcome, UserError> {
         let _lock = lock(&self.record(paths))?;
         if !self.exists() || self.is_unfinished() {
-            // Its branch stays.
             let origin = self.origin()?;
+            let (git, branch) = (Git::within(&origin), self.branch());
+            let has_branch =
+                git.succeeds(&["show-ref", "--verify", "--quiet", &format!("refs/heads/{branch}")]);
             if self.is_unfinished() {
-                remove_tree(&Git::within(&origin), &self.path)?;
+                remove_tree(&git, &self.path)?;
             } else {
                 let _ = self.forget_folder(&origin);
             }
             self.forget_record(paths)?;
-            return Ok(RemovalOutcome { kept: None, lost: None });
+            return Ok(RemovalOutcome { kept: None, branch: has_branch.then_some(branch), lost: None });
         }
         self.check_unlocked()?;
         refuse_pipes(&self.path)?;
@@ -134,7 +155,7 @@ impl Worktree {
         }
         let lost = self.ignored_paths();
         self.discard(paths)?;
-        Ok(RemovalOutcome { kept, lost })
+        Ok(RemovalOutcome { kept, branch: None, lost })
     }
 
     /// Keeps its files and what is staged in the repository; returns the name under which [`restore`] finds them.
@@ -222,15 +243,73 @@ fn in_progress(dir: &Path) -> bool {
     }) || git.text(&["ls-files", "--unmerged"]).is_ok_and(|files| !files.is_empty())
 }
 
-/// The files with conflicts in a merge of a commit, in words; `None` if there are none, or if git is too old to tell.
-fn conflicts(dir: &Path, commit: &str) -> Option<String> {
+/// The tree that a merge would make.
+enum MergedTree {
+    Clean(String),
+    /// The files with conflicts, in words.
+    Conflicts(String),
+    /// Git is too old to tell.
+    Unknown,
+}
+
+/// The tree of a merge of a commit into what is checked out in `dir`.
+fn merged_tree(dir: &Path, commit: &str) -> MergedTree {
     let merge =
         ["merge-tree", "--write-tree", "--name-only", "--no-messages", "HEAD", commit].map(OsStr::new);
-    let (code, output, _) = Git::within(dir).run_to_end(&merge).ok()?;
+    let Ok((code, output, _)) = Git::within(dir).run_to_end(&merge) else { return MergedTree::Unknown };
     let output = String::from_utf8_lossy(&output);
-    // The first line is the tree.
-    let files: Vec<&str> = output.lines().skip(1).filter(|line| !line.is_empty()).collect();
-    (code == 1 && !files.is_empty()).then(|| files.join(", "))
+    let mut lines = output.lines().filter(|line| !line.is_empty());
+    let (tree, files) = (lines.next(), lines.collect::<Vec<_>>());
+    match (code, tree) {
+        (0, Some(tree)) => MergedTree::Clean(tree.to_owned()),
+        (1, Some(_)) if !files.is_empty() => MergedTree::Conflicts(files.join(", ")),
+        _ => MergedTree::Unknown,
+    }
+}
+
+/// The first file in `dir` that is not in the repository, and that checking out this tree would replace: git spares
+/// only those that it does not ignore. One with the same content is not meant.
+fn overwritten(dir: &Path, tree: &str) -> Result<Option<OsString>, UserError> {
+    let git = Git::within(dir);
+    let added = git.names(&["diff", "--name-only", "--no-renames", "-z", "--diff-filter=A", "HEAD", tree])?;
+    let top = Repository::around(dir)?.top;
+    for name in added {
+        let Some(place) = obstacle(&top, Path::new(&name)) else { continue };
+        let mut list = ["--literal-pathspecs", "ls-files", "-z", "--full-name", "--others", "--"]
+            .map(OsStr::new)
+            .to_vec();
+        let place = top.join(place);
+        list.push(place.as_os_str());
+        let untracked = Git::within(&top).bytes(&list)?;
+        let Some(first) = untracked.split(|byte| *byte == 0).find(|path| !path.is_empty()) else { continue };
+        let first = OsStr::from_bytes(first);
+        if first != name || !has_content(&Git::within(&top), first, tree) {
+            return Ok(Some(first.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// The path that a new file would replace: its own, or a file that is where it needs a folder.
+fn obstacle(top: &Path, name: &Path) -> Option<PathBuf> {
+    let mut place = PathBuf::new();
+    for part in name.components() {
+        place.push(part);
+        let is_folder = top.join(&place).symlink_metadata().ok()?.is_dir();
+        if !is_folder || place == name {
+            return Some(place);
+        }
+    }
+    None
+}
+
+/// Whether a file has the content that it has in a tree.
+fn has_content(git: &Git<'_>, name: &OsStr, tree: &str) -> bool {
+    let is_file = git.dir.join(name).symlink_metadata().is_ok_and(|meta| meta.is_file());
+    let hash = |arguments: &[&OsStr]| git.bytes(arguments).ok();
+    let object = [OsStr::new(tree), OsStr::new(":"), name].iter().copied().collect::<OsString>();
+    let of_file = || hash(&[OsStr::new("hash-object"), OsStr::new("--"), name]);
+    is_file && of_file().is_some_and(|own| hash(&[OsStr::new("rev-parse"), &object]) == Some(own))
 }
 
 /// The removed worktrees that a repository keeps: the commits by name, `head`, `files` and `staged`.

@@ -70,6 +70,11 @@ impl Worktree {
         self.path.join(".git").symlink_metadata().is_ok()
     }
 
+    /// The sentence about one without its folder.
+    pub fn missing_folder(&self) -> String {
+        format!("its folder is missing; the branch {} stays", self.branch())
+    }
+
     /// Git's own folder for it, if git has it in its list.
     fn git_folder(&self) -> Option<PathBuf> {
         let folders = std::fs::read_dir(self.repository.join("worktrees")).into_iter().flatten().flatten();
@@ -163,6 +168,7 @@ pub(crate) fn enter(
     let cannot = |why: UserError| UserError::new("cannot make a worktree").because(why);
     check_name(name)?;
     let repository = Repository::around(cwd).map_err(cannot)?;
+    adopt_moved(paths, &repository);
     let file = record_file(paths, &repository, name);
     // Of two who make the same one, the second enters what the first has made.
     let lock = lock(&file).map_err(cannot)?;
@@ -271,9 +277,35 @@ fn is_registered(git: &Git<'_>, worktree: &Worktree) -> bool {
     names.iter().any(|name| name.as_bytes() == line)
 }
 
+/// Takes over the records of a repository that was moved here: those of a repository that is gone, whose worktrees
+/// git has in its list, and which lead back here.
+fn adopt_moved(paths: &Paths, repository: &Repository) {
+    let git = Git::within(&repository.top);
+    for (old, worktree) in recorded_worktrees(paths) {
+        let is_moved = !worktree.attempt
+            && !worktree.repository.exists()
+            && is_registered(&git, &worktree)
+            && Repository::around(&worktree.path).is_ok_and(|found| found.common == repository.common);
+        let file = record_file(paths, repository, &worktree.name);
+        if !is_moved || file.exists() {
+            continue;
+        }
+        let before = Repository { top: PathBuf::new(), common: worktree.repository };
+        let below = worktree.from.strip_prefix(before.folder());
+        let from = below.map_or(worktree.from.clone(), |below| folder_below(repository.folder(), below));
+        let record = Worktree { from, repository: repository.common.clone(), ..worktree };
+        let written = serde_json::to_vec(&record).map_err(std::io::Error::from);
+        match written.and_then(|record| write_private(&file, &record)) {
+            Ok(()) => drop(std::fs::remove_file(&old)),
+            Err(error) => tracing::warn!(%error, "the record of a worktree could not be moved"),
+        }
+    }
+}
+
 /// The worktrees of the repository around a directory, by name.
 pub(crate) fn all(paths: &Paths, cwd: &Path) -> Result<Vec<Worktree>, UserError> {
     let repository = Repository::around(cwd)?;
+    adopt_moved(paths, &repository);
     let folder = paths.worktree_records_of(repository.folder());
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut all: Vec<Worktree> = files.filter_map(|file| read(&file)).collect();
@@ -319,20 +351,22 @@ pub(crate) fn forget_attempt(paths: &Paths, folder: &Path, path: &Path) {
 pub(crate) fn around(paths: &Paths, directory: &Path) -> Option<Worktree> {
     tau_protocol::worktree::of(directory)?;
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    recorded_worktrees(paths).find(|worktree| directory.starts_with(&worktree.path))
+    let mut worktrees = recorded_worktrees(paths).map(|(_, worktree)| worktree);
+    worktrees.find(|worktree| directory.starts_with(&worktree.path))
 }
 
-/// The worktrees of all repositories.
-fn recorded_worktrees(paths: &Paths) -> impl Iterator<Item = Worktree> {
+/// The worktrees of all repositories, with the files of their records.
+fn recorded_worktrees(paths: &Paths) -> impl Iterator<Item = (PathBuf, Worktree)> {
     let folders = std::fs::read_dir(paths.worktree_records()).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
-    files.filter_map(|file| read(&file.path()))
+    files.filter_map(|file| Some((file.path(), read(&file.path())?)))
 }
 
 /// Removes the folders of all worktrees from the lists of their repositories, with what is in them. Their branches stay.
 pub(crate) fn forget_all(paths: &Paths) {
     let Ok(folder) = paths.worktrees().canonicalize() else { return };
-    for worktree in recorded_worktrees(paths).filter(|worktree| worktree.path.starts_with(&folder)) {
+    let all = recorded_worktrees(paths).map(|(_, worktree)| worktree);
+    for worktree in all.filter(|worktree| worktree.path.starts_with(&folder)) {
         // A repository that is gone needs nothing.
         let _ = worktree.forget_folder(&worktree.from);
     }
