@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::harness::answering;
-use crate::live::{Home, only_id, other_terminal, texts, wait_for_state};
+use crate::live::{Home, command, only_id, other_terminal, texts, wait_for_state};
 use crate::screen::{Screen, TIMEOUT};
 use crate::support::processes::rare_sleep;
 use crate::support::program::{body, calls, models_file, says, says_using, stalls};
@@ -41,7 +41,12 @@ fn wait_for_file(path: &Path) {
 
 /// The messages of the user in a session.
 pub(crate) fn prompts(home: &Home, id: &str) -> Vec<String> {
-    let (_, document, err) = home.run(&["export", id, "-", "--format", "jsonl"]);
+    prompts_in(home.0.path(), id)
+}
+
+fn prompts_in(home: &Path, id: &str) -> Vec<String> {
+    let export = ["export", id, "-", "--format", "jsonl"];
+    let (_, document, err) = texts(&command(home, &export).output_in_time());
     let entries = document.lines().map(|line| serde_json::from_str::<Value>(line).expect(&err));
     let text = |entry: Value| {
         let message = &entry["message"];
@@ -76,6 +81,30 @@ fn an_acknowledged_message_survives_every_end() {
         assert_eq!(home.run(&["wait", &id]).0, Some(0), "{end}");
         assert_eq!(prompts(&home, &id), ["take your time", "one more thing", "carry on"], "{end}");
     }
+}
+
+/// Esc gives back what was typed on the screen, and leaves what another program was told is kept.
+#[test]
+fn what_was_sent_to_a_screen_stays_queued_when_esc_stops_its_run() {
+    let (slow, fast) = (answering(Duration::from_secs(60), "never"), answering(Duration::ZERO, "an answer"));
+    let screen = Screen::prepared("true", &format!("--base-url {slow} --model m"), 80, 24);
+    let home = screen.home().to_owned();
+    let id = only_id(&home);
+    screen.type_keys("take your time\r");
+    wait_for_state(&home, &id, "running");
+    let (code, _, err) = texts(&command(&home, &["send", &id, "one more thing"]).output_in_time());
+    assert_eq!(code, Some(0), "{err}");
+    screen.wait_for("one more thing");
+    screen.type_keys("of mine\r");
+    screen.wait_for("of mine");
+    screen.type_keys("\x1b");
+    wait_for_state(&home, &id, "idle");
+    kill_process(process_of(&home, &id), Signal::KILL).unwrap();
+    let again = ["-b", "--session", &id, "--base-url", &fast, "--model", "m", "carry on"];
+    let (begun, _, err) = texts(&command(&home, &again).output_in_time());
+    assert_eq!(begun, Some(0), "{err}");
+    assert_eq!(texts(&command(&home, &["wait", &id]).output_in_time()).0, Some(0));
+    assert_eq!(prompts_in(&home, &id), ["take your time", "one more thing", "carry on"]);
 }
 
 #[test]

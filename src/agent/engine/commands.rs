@@ -376,11 +376,11 @@ fn tune(engine: &mut Engine, tuning: Tuning) {
     }
 }
 
-/// Stops the run. Prompts that wait for its end are returned to the user: they were sent before
-/// the abort, so they must not run after it.
+/// Stops the run. Prompts that wait for its end are returned to the user, or queued if they stay: they were sent
+/// before the abort, so they must not run after it.
 fn abort(engine: &mut Engine) {
     engine.current.stop.cancel();
-    let mut messages = Vec::new();
+    let (mut messages, mut staying) = (Vec::new(), Vec::new());
     let mut compactions = 0;
     engine.pending.commands.retain(|command| match command {
         AgentCommand::Run(RunCommand::Prompt { text, images, .. }) => {
@@ -388,7 +388,8 @@ fn abort(engine: &mut Engine) {
             false
         }
         AgentCommand::Run(RunCommand::PromptMessage { message, .. }) => {
-            messages.push(message.clone());
+            let list = if message.stays_queued { &mut staying } else { &mut messages };
+            list.push(message.clone());
             false
         }
         AgentCommand::Run(RunCommand::Continue | RunCommand::SendQueued | RunCommand::PursueGoal) => false,
@@ -409,13 +410,20 @@ fn abort(engine: &mut Engine) {
             error_message: None,
         });
     }
-    if !messages.is_empty() {
+    let is_any = !messages.is_empty() || !staying.is_empty();
+    for message in staying {
+        engine.queues.push(Queue::Steer, message);
+        announce::queues(engine);
+    }
+    if is_any {
         kept_queue::finish_delivery(engine);
+    }
+    if !messages.is_empty() {
         announce::return_messages(engine, messages);
     }
 }
 
-/// Empties the queues and returns their messages. Sends an event even if they were empty.
+/// Takes from the queues what need not stay there, and returns it. Sends an event even if that is nothing.
 fn take_queue(engine: &mut Engine) {
     let changed = !engine.queues.is_empty();
     let messages = engine.queues.take();

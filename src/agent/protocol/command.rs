@@ -75,7 +75,7 @@ pub enum QueueCommand {
     Enqueue { text: String, images: Vec<Block>, queue: Queue },
     /// Like `Enqueue`, with a complete message.
     EnqueueMessage { message: UserMessage, queue: Queue },
-    /// Return the queued messages (`QueueEvent::QueueReturned`) and empty the queues.
+    /// Return the queued messages (`QueueEvent::QueueReturned`) and remove them, but for those that stay queued.
     TakeQueue,
     /// Discard the messages in a queue, or in both if none is named.
     ClearQueue { queue: Option<Queue> },

@@ -94,12 +94,16 @@ pub struct UserMessage {
     /// The time of sending; 0 for a message that has not been sent.
     #[serde(default)]
     pub timestamp: i64,
+    /// Whether it stays queued when a screen takes the queue: another program sent it, and was told that it is kept.
+    /// False for one that has left the queue.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stays_queued: bool,
 }
 
 impl UserMessage {
     /// A message that has not been sent.
     pub fn new(content: UserContent) -> Self {
-        UserMessage { content, attachments: Vec::new(), timestamp: 0 }
+        UserMessage { content, attachments: Vec::new(), timestamp: 0, stays_queued: false }
     }
 
     /// A text with files, which become blocks after it, in order.

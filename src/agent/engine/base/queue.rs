@@ -2,7 +2,7 @@
 //!
 //! Pure. Steering messages are delivered after the tool calls of a turn, follow-ups when the agent
 //! would stop, each queue one message at a time or all at once. Aborting leaves both as they are;
-//! only [`Queues::take`] and [`Queues::clear`] empty them.
+//! only [`Queues::clear`] empties them, and [`Queues::take`] of all that need not stay.
 //!
 //! What was delivered counts as waiting until the session has it: [`Queues::mark_kept`].
 
@@ -114,7 +114,7 @@ impl Queues {
             QueueMode::All => waiting.drain(..).collect(),
         };
         self.delivered.extend(next.iter().cloned());
-        next
+        next.into_iter().map(|message| UserMessage { stays_queued: false, ..message }).collect()
     }
 
     /// Notes that a message that was not queued is about to be in the session.
@@ -187,9 +187,14 @@ impl Queues {
         self.steering.len() + self.follow_up.len()
     }
 
-    /// Takes all messages, steering first. Both queues are empty afterwards.
+    /// Takes all messages but those that stay, steering first.
     pub(crate) fn take(&mut self) -> Vec<UserMessage> {
-        self.steering.drain(..).chain(self.follow_up.drain(..)).collect()
+        let all = self.steering.drain(..).map(|message| (Queue::Steer, message));
+        let all = all.chain(self.follow_up.drain(..).map(|message| (Queue::FollowUp, message)));
+        let (staying, taken): (Vec<_>, Vec<_>) =
+            all.collect::<Vec<_>>().into_iter().partition(|(_, message)| message.stays_queued);
+        staying.into_iter().for_each(|(queue, message)| self.push(queue, message));
+        taken.into_iter().map(|(_, message)| message).collect()
     }
 
     /// Whether no message is waiting.
@@ -274,7 +279,11 @@ mod tests {
         });
         assert_eq!(queues.update(), update);
         assert_eq!(queues.next(Queue::Steer), [said("a")]);
+        let staying = UserMessage { stays_queued: true, ..said("sent") };
+        queues.push(Queue::Steer, staying.clone());
         assert_eq!(queues.take(), [said("b"), said("x")]);
+        assert_eq!(queues.mark_kept().unwrap().steering, [said("a"), staying]);
+        assert_eq!(queues.next(Queue::Steer), [said("sent")]);
         assert!(queues.is_empty());
         assert_eq!(queues.next(Queue::FollowUp), []);
     }

@@ -11,6 +11,7 @@ use super::refusals::{is_open, message_text};
 use super::{branch, open_session};
 use crate::engine::attend::end_shells;
 use crate::engine::base::conversation::Conversation;
+use crate::engine::base::queue::KeptQueues;
 use crate::engine::state::Engine;
 use crate::engine::{announce, commands, gate, side_question};
 use crate::session::{ForkRange, Session};
@@ -97,6 +98,11 @@ async fn switch_to(engine: &mut Engine, next: Session) {
         announce::return_messages(engine, messages);
     }
     engine.flush();
+    if !engine.queues.is_empty() {
+        // They stay in the session that is left.
+        engine.queues.restore(KeptQueues::default());
+        engine.emit(engine.queues.update());
+    }
     let before = engine.cwd().to_owned();
     let lost = engine.config.session.has_unsaved();
     engine.config.session = next;

@@ -76,7 +76,7 @@ impl Draft {
     /// Adds a user message.
     pub(super) fn user(&mut self, id: &str, parent: Option<At>, time: i64, blocks: Vec<Block>) -> At {
         let content = content_of(blocks);
-        let message = Message::User(UserMessage { content, attachments: Vec::new(), timestamp: time });
+        let message = Message::User(UserMessage { timestamp: time, ..UserMessage::new(content) });
         self.add(id, parent, time, Body::Message { message: message.into() })
     }
 

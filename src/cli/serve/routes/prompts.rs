@@ -16,7 +16,7 @@ use super::super::problem::Problem;
 use super::super::stream::EventStream;
 use super::super::types::{Accepted, Disposition, ImageBlock, PromptAnywhere, PromptSession, QueueMessage};
 use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand, ShellCommand, TaskCommand};
-use tau_protocol::message::Block;
+use tau_protocol::message::{Block, UserMessage};
 use tau_protocol::query::Query;
 
 /// Sends a prompt, and streams the events until the agent has settled.
@@ -144,7 +144,8 @@ async fn run(
         return Err(Problem::conflict("busy", text));
     }
     let images = images.into_iter().map(Block::from).collect();
-    live.send(RunCommand::Prompt { text, images, streaming: streaming.unwrap_or_default() }).await?;
+    let message = accepted_message(text, images);
+    live.send(RunCommand::PromptMessage { message, streaming: streaming.unwrap_or_default() }).await?;
     let idle = live
         .begin_asking(|ticket| AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Idle }))
         .await?;
@@ -162,9 +163,15 @@ async fn enqueue(live: &LiveSession, body: QueueMessage, queue: Queue) -> Result
     has_content(&body.text, &body.images)?;
     let last = live.read_facts(|_, log| log.last());
     let images = body.images.into_iter().map(Block::from).collect();
-    live.send(QueueCommand::Enqueue { text: body.text, images, queue }).await?;
+    let message = accepted_message(body.text, images);
+    live.send(QueueCommand::EnqueueMessage { message, queue }).await?;
     live.flush().await?.map_err(Problem::not_stored)?;
     Ok(accepted_response(live, Disposition::Queued, last))
+}
+
+/// A message that outlives its screen and its process once the client was told that it is accepted.
+fn accepted_message(text: String, images: Vec<Block>) -> UserMessage {
+    UserMessage { stays_queued: true, ..UserMessage::with_blocks(text, images) }
 }
 
 fn accepted_response(live: &LiveSession, disposition: Disposition, last: u64) -> Response {
