@@ -115,6 +115,39 @@ async fn a_killed_session_that_asked_asks_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_mode_above_the_settings_holds_again_unless_they_are_stricter_now() {
+    let (home, server) = (home(), obedient().await);
+    let (home, url) = (home.path(), server.url());
+    let file = home.join("work/file");
+    let run = |args: &[&str]| texts(&command(home, args).env_remove("TAU_PERMISSION_MODE").output_in_time());
+    let (code, id, err) =
+        run(&["-b", "--base-url", &url, "--model", "m", "--permission-mode", "auto", "hello"]);
+    assert_eq!(code, Some(0), "{err}");
+    let id = id.trim();
+    for (settings, holds) in
+        [("", true), ("permission_mode = \"ask\"", true), ("permission_mode = \"plan\"", false)]
+    {
+        assert_eq!(run(&["wait", id]).0, Some(0));
+        fs::write(home.join("tau/config.toml"), settings).unwrap();
+        let (code, _, err) = run(&["send", id, "run touch file"]);
+        assert_eq!(code, Some(0), "{err}");
+        let (code, _, err) = run(&["wait", id]);
+        assert_eq!((code, file.exists()), (Some(0), holds), "{settings}: {err}");
+        let _ = fs::remove_file(&file);
+    }
+    // On a screen, too.
+    fs::write(home.join("tau/config.toml"), "").unwrap();
+    let (code, id, err) =
+        run(&["-b", "--base-url", &url, "--model", "m", "--permission-mode", "auto", "hello"]);
+    assert_eq!((code, run(&["wait", id.trim()]).0), (Some(0), Some(0)), "{err}");
+    let screen = other_terminal(home, &format!("unset TAU_PERMISSION_MODE\n$TAU_BIN attach {}", id.trim()));
+    screen.wait_for("done with it");
+    screen.type_keys("run touch file\r");
+    crate::time_limit::until(crate::screen::TIMEOUT, || file.exists(), || screen.text());
+    screen.type_keys("\x04");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn attaching_to_an_ended_session_brings_back_its_mode() {
     let (home, server) = (home(), obedient().await);
     let (home, url) = (home.path(), server.url());

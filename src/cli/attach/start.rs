@@ -15,7 +15,7 @@ use crate::commands::table;
 use crate::compose::{Setup, session_lookup};
 use crate::live::commands::{find_record, open_sessions, short_names};
 use crate::live::record::{KeptScreen, LiveRecord};
-use crate::live::rights;
+use crate::live::rights::{self, FlaggedMode};
 use crate::process::exit::{Exit, Refusal, fail};
 use crate::process::plain;
 use crate::process::runtime;
@@ -114,7 +114,7 @@ fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
         let id = list::row_of(&path).map(|row| row.id).unwrap_or_default();
         let mut flags =
             CliArgs { record: args.record, session: Some(wanted.clone()), ..CliArgs::without_arguments() };
-        rights::restore(&mut flags, &setup.paths, &setup.settings, &id);
+        rights::restore(&mut flags, &setup.paths, &setup.settings, &id, FlaggedMode::Holds);
         return Setup::read(flags, PROFILE).map(|setup| Target::Here(Box::new(setup), id));
     }
     let has_token =

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::hosting::Hosting;
 use super::record::{self, CHANGING_HANDS, FoundRecord};
 use super::registry::Ending;
+use super::rights::FlaggedMode;
 use super::{others, own_flags, rights, start};
 use crate::args::{self, CliArgs};
 use crate::attach::reach::Trouble;
@@ -85,7 +86,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
 fn restore(args: &mut CliArgs) -> Result<(), Refusal> {
     let environment = Environment::read(args, OnBadConfig::Warn)?;
     if let Some(id) = args.session.clone() {
-        rights::restore(args, &environment.paths, &environment.settings, &id);
+        let flagged = FlaggedMode::Holds;
+        rights::restore(args, &environment.paths, &environment.settings, &id, flagged);
     }
     Ok(())
 }

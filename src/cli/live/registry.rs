@@ -55,8 +55,8 @@ pub(crate) struct Registry {
     /// The sessions, also those that have just ended.
     open: HashMap<String, (Arc<LiveSession>, Registration)>,
     others: Arc<Others>,
-    /// The kept modes of sessions without a terminal.
-    modes: HashMap<String, PermissionMode>,
+    /// The kept modes of sessions, and whether no terminal shows them.
+    modes: HashMap<String, (PermissionMode, bool)>,
 }
 
 impl Registry {
@@ -103,9 +103,7 @@ impl Registry {
             }
         }
         for live in all {
-            if self.is_left() || live.helper.is_some() {
-                self.keep_mode(live);
-            }
+            self.keep_mode(live);
             let record = self.record(live);
             // What waits in a helper waits in its parent, too.
             let is_seen = record.watched || self.keeper == Keeper::Program;
@@ -127,13 +125,14 @@ impl Registry {
         }
     }
 
-    /// Keeps the mode of a session for whoever opens it again, as no terminal shows it.
+    /// Keeps the mode of a session for whoever opens it again, if no terminal shows it or a flag gave it.
     fn keep_mode(&mut self, live: &LiveSession) {
-        let mode = live.read_facts(|facts, _| facts.mirror.mode);
+        let is_unseen = self.is_left() || live.helper.is_some();
+        let mode = (live.read_facts(|facts, _| facts.mirror.mode), is_unseen);
         if self.modes.insert(live.id.clone(), mode) == Some(mode) {
             return;
         }
-        rights::keep_mode_of(&self.paths, live);
+        rights::keep_mode_of(&self.paths, live, is_unseen);
     }
 
     /// Says on the session's screen that its process was interrupted at work when it was last open.

@@ -1,6 +1,9 @@
 //! The rights and limits that a session was given for one process, by flags and variables or on its screen. They are
 //! kept for the process that opens the session again for its user (`tau send`, `tau attach`, the board, the page),
 //! which takes at most these. A command line that names the session counts for itself.
+//!
+//! The mode that a flag gave may be more permissive than the settings: it holds again for the user of this machine,
+//! but not for the clients of a server, and not if the user has chosen a stricter mode since.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,7 +17,7 @@ use crate::args::CliArgs;
 use crate::serve::live::LiveSession;
 use tau_agent::session::list;
 use tau_agent::settings::private_files::{read_capped, write_private};
-use tau_agent::settings::{Paths, Settings, table};
+use tau_agent::settings::{Paths, Settings, chosen_mode, table};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::SessionInfo;
 
@@ -33,6 +36,23 @@ const FLAGS: [&str; 6] = ["tools", "web_fetch", "web_search", "mask_secrets", "t
 /// The settings whose flags are kept together with `base_url`, as no file knows that model.
 const MODEL: [&str; 5] = ["base_url", "provider", "api", "model", "thinking"];
 
+/// The mode that a flag gave a session.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct ModeFlag {
+    mode: PermissionMode,
+    /// The user's own mode at that time.
+    instead_of: PermissionMode,
+}
+
+/// Whether a session that is opened again may have a more permissive mode than the settings, from a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlaggedMode {
+    /// The user of this machine opens it.
+    Holds,
+    /// A client of a server opens it.
+    Ignored,
+}
+
 /// The kept rights and limits of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -41,6 +61,7 @@ struct SavedRights {
     #[serde(with = "tau_tools::path_text")]
     file: PathBuf,
     mode: Option<PermissionMode>,
+    flag: Option<ModeFlag>,
     /// Settings by their keys, as they are typed.
     settings: BTreeMap<String, String>,
     no_tools: bool,
@@ -52,7 +73,7 @@ struct SavedRights {
 
 impl SavedRights {
     /// From flags and variables.
-    fn of(args: &CliArgs, settings: &Settings, mode: PermissionMode) -> Self {
+    fn of(paths: &Paths, args: &CliArgs, settings: &Settings, mode: PermissionMode) -> Self {
         let flags = &args.settings.0;
         let of_run = |key: &str| {
             let row = table::row(key)?;
@@ -67,6 +88,7 @@ impl SavedRights {
         SavedRights {
             file: PathBuf::new(),
             mode: of_run("permission_mode").map(|_| mode),
+            flag: flags.permission_mode.map(|_| ModeFlag { mode, instead_of: own_mode(paths) }),
             settings: plain.chain(strict).collect(),
             no_tools: args.no_tools,
             max_turns: args.max_turns,
@@ -76,11 +98,21 @@ impl SavedRights {
         }
     }
 
-    /// Adds what was kept to arguments, where it is stricter; `settings` are the ones that hold without it.
-    fn apply(self, args: &mut CliArgs, settings: &Settings) {
+    /// The mode that a flag allows, if the user has not chosen a stricter one since.
+    fn flagged_mode(&self, paths: &Paths) -> Option<PermissionMode> {
+        let flag = self.flag?;
+        let own = own_mode(paths);
+        let is_stricter = own.min(flag.instead_of) != flag.instead_of;
+        self.mode.filter(|_| !is_stricter).map(|mode| mode.min(flag.mode))
+    }
+
+    /// Adds what was kept to arguments, where it is stricter, and the mode `raised`; `settings` are the ones that hold
+    /// without it.
+    fn apply(self, args: &mut CliArgs, settings: &Settings, raised: Option<PermissionMode>) {
         let flags = &mut args.settings.0;
         let first = settings.permission_mode.unwrap_or(PermissionMode::Ask);
-        if let Some(mode) = self.mode.filter(|mode| (*mode).min(first) != first) {
+        let stricter = self.mode.filter(|mode| (*mode).min(first) != first);
+        if let Some(mode) = stricter.or(raised.filter(|mode| (*mode).min(first) != *mode)) {
             flags.permission_mode = Some(mode);
             // It may come with the mode that was chosen at the first start, which a flag replaces.
             flags.sandbox.level = flags.sandbox.level.or(settings.sandbox.level);
@@ -109,6 +141,13 @@ impl SavedRights {
         args.max_tokens = least(args.max_tokens, self.max_tokens);
         args.timeout = least(args.timeout, self.timeout);
     }
+}
+
+/// The mode that the user has chosen: with a variable, in the settings file, or at the first start.
+fn own_mode(paths: &Paths) -> PermissionMode {
+    let env = |name: &str| std::env::var(name).ok();
+    let own = Settings::load_leniently(paths).0.with_env_leniently(&env).0.permission_mode;
+    own.or_else(|| Some(chosen_mode::read(paths)?.mode)).unwrap_or(PermissionMode::Ask)
 }
 
 /// The stricter of two limits.
@@ -153,7 +192,7 @@ pub(crate) fn keep(
     mode: PermissionMode,
 ) -> io::Result<()> {
     let Some(file) = session.file.clone() else { return Ok(()) };
-    let kept = SavedRights::of(args, settings, mode);
+    let kept = SavedRights::of(paths, args, settings, mode);
     if kept != SavedRights::default() {
         return write(paths, &session.id, &SavedRights { file, ..kept });
     }
@@ -171,7 +210,8 @@ pub(super) fn are_kept(
     settings: &Settings,
     mode: PermissionMode,
 ) -> bool {
-    let (own, kept) = (SavedRights::of(args, settings, mode), read(paths, id).unwrap_or_default());
+    let own = SavedRights::of(paths, args, settings, mode);
+    let kept = read(paths, id).unwrap_or_default();
     own.settings.iter().all(|(key, value)| kept.settings.get(key) == Some(value))
         && (own.mode.is_none() || own.mode == kept.mode)
         && (!own.no_tools || kept.no_tools)
@@ -181,31 +221,49 @@ pub(super) fn are_kept(
         && (own.timeout.is_none() || own.timeout == kept.timeout)
 }
 
-pub(crate) fn keep_mode_of(paths: &Paths, live: &LiveSession) {
+/// Keeps the mode that a session has now; that of one on a screen (not `is_unseen`) only if a flag gave it one, and not
+/// above that.
+pub(crate) fn keep_mode_of(paths: &Paths, live: &LiveSession, is_unseen: bool) {
     let (session, mode) = live.read_facts(|facts, _| (facts.mirror.session.clone(), facts.mirror.mode));
     let parent = live.helper.as_ref().map(|helper| helper.parent.as_str());
-    if let Err(error) = keep_mode(paths, &session, parent, mode) {
+    if let Err(error) = keep_mode(paths, &session, parent, mode, is_unseen) {
         tracing::warn!(%error, "the permission mode of a session could not be kept");
     }
 }
 
-/// Keeps the mode that a session has now; a helper has the other rights of its parent. Fails with errors of the file
-/// system.
+/// Like [`keep_mode_of`]; a helper has the other rights of its parent. Fails with errors of the file system.
 fn keep_mode(
     paths: &Paths,
     session: &SessionInfo,
     parent: Option<&str>,
     mode: PermissionMode,
+    is_unseen: bool,
 ) -> io::Result<()> {
     let Some(file) = session.file.clone() else { return Ok(()) };
     let kept = read(paths, parent.unwrap_or(&session.id)).unwrap_or_default();
+    let mode = match kept.flag {
+        _ if is_unseen => mode,
+        Some(flag) => mode.min(flag.mode),
+        None => return Ok(()),
+    };
     write(paths, &session.id, &SavedRights { file, mode: Some(mode), ..kept })
 }
 
-/// Adds what was kept of a session to arguments, where it is stricter; `settings` are the ones that hold without it.
-pub(crate) fn restore(args: &mut CliArgs, paths: &Paths, settings: &Settings, id: &str) {
+/// Adds what was kept of a session to arguments, where it is stricter, and its mode if a flag gave it; `settings` are
+/// the ones that hold without it.
+pub(crate) fn restore(
+    args: &mut CliArgs,
+    paths: &Paths,
+    settings: &Settings,
+    id: &str,
+    flagged: FlaggedMode,
+) {
     if let Some(kept) = of_session(paths, &settings.session_root(paths), id) {
-        kept.apply(args, settings);
+        let raised = match flagged {
+            FlaggedMode::Holds => kept.flagged_mode(paths),
+            FlaggedMode::Ignored => None,
+        };
+        kept.apply(args, settings, raised);
     }
 }
 

@@ -239,6 +239,10 @@ pub(super) async fn perform(
     live: Option<Arc<LiveSession>>,
     request: ScreenRequest,
 ) -> ScreenReply {
+    // A screen sends it from its own machine. Here it would continue a session with rights above those of this one.
+    if matches!(request, ScreenRequest::SendToSession { .. }) {
+        return ScreenReply::Failed("messages to other sessions are not sent through this one".into());
+    }
     match collect_reply(services, request).await {
         ScreenReply::Applied(applied) => {
             let SettingsUpdate { text, commands, sandbox, warnings, .. } = applied;

@@ -20,7 +20,7 @@ use super::live::LiveSession;
 use super::metrics::{LiveCounts, Metrics};
 use super::problem::Problem;
 use crate::compose::Setup;
-use crate::live::rights;
+use crate::live::rights::{self, FlaggedMode};
 use crate::process::exit::Refusal;
 use crate::services::Services;
 use tau_agent::engine::config::AgentConfig;
@@ -389,7 +389,7 @@ impl Hub {
         let _opening = self.opening.lock().await;
         let live = self.find(id).ok_or_else(|| not_open(id))?;
         // Who opens it next finds the mode that was chosen last.
-        rights::keep_mode_of(&self.setup.paths, &live);
+        rights::keep_mode_of(&self.setup.paths, &live, true);
         live.end().await;
         Ok(())
     }
@@ -478,7 +478,9 @@ fn compose_saved_session(base: &Setup, path: &Path) -> Result<StartableAgent, Pr
     let mut session = session;
     session.survey();
     let mut base = base.clone();
-    rights::restore(&mut base.args, &base.paths, &base.settings, &session.info().id);
+    // The process of a screen opens it for the user of this machine.
+    let flagged = if base.profile.is_client { FlaggedMode::Ignored } else { FlaggedMode::Holds };
+    rights::restore(&mut base.args, &base.paths, &base.settings, &session.info().id, flagged);
     let setup = own_setup(&base, &cwd)?;
     compose_agent(setup.continuing(&session), session)
 }
@@ -525,7 +527,8 @@ fn compose_fork(
     let text = before.map(|id| prompt_text(&session, id)).transpose()?;
     let mut base = base.clone();
     // What its flags take away from a session, they take away from its fork.
-    rights::restore(&mut base.args, &base.paths, &base.settings, &session.info().id);
+    let flagged = FlaggedMode::Ignored;
+    rights::restore(&mut base.args, &base.paths, &base.settings, &session.info().id, flagged);
     let setup = own_setup(&base, &session.info().cwd)?;
     let range = before.map_or(ForkRange::All, ForkRange::Before);
     let fork = session.fork(setup.session_dir().as_deref(), range);
