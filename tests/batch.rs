@@ -389,6 +389,27 @@ fn all_lines_are_checked_before_any_runs() {
 }
 
 #[test]
+fn any_text_is_a_prompt_and_a_task_that_could_not_begin_says_why() {
+    let home = Home::new(&answering(Duration::ZERO, "the answer"));
+    let prompts = ["x".repeat(300_000), "@gone".to_owned(), "- a list".to_owned()];
+    let mut tasks: Vec<Value> = (0..)
+        .zip(&prompts)
+        .map(|(number, prompt)| json!({ "id": format!("t{number}"), "prompt": prompt, "directory": "." }))
+        .collect();
+    tasks.push(json!({ "id": "none", "prompt": "x", "git": "./no-repository" }));
+    home.tasks(&tasks);
+    let (code, out, err) = home.run(&[]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(out.contains("4 tasks: 3 passed, 0 failed, 1 without a result"), "{out}{err}");
+    for (number, prompt) in (0..).zip(&prompts) {
+        let events = fs::read_to_string(home.at(&format!("tasks.results/runs/t{number}.jsonl"))).unwrap();
+        assert!(events.contains(&json!(prompt).to_string()), "{number}");
+    }
+    let (_, report, _) = home.run(&["--report"]);
+    assert!(report.contains("none  ") && report.contains("no-repository"), "{report}");
+}
+
+#[test]
 fn an_array_of_slurm_does_each_task_although_a_node_dies() {
     let home = Home::new(&answering(Duration::ZERO, "from a node"));
     let tasks: Vec<Value> = (0..5)

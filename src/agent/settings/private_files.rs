@@ -4,7 +4,7 @@
 //! [`tau_tools::regular_files`].
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -178,6 +178,16 @@ impl LockFile {
     /// too many open files.
     pub fn try_clone_fd(&self) -> io::Result<OwnedFd> {
         self.0.try_clone().map(OwnedFd::from)
+    }
+
+    /// Like [`LockFile::try_clone_fd`], as an input with this text, which the child process reads from its start.
+    pub fn input(&self, text: &str) -> io::Result<OwnedFd> {
+        let mut file = &self.0;
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(text.as_bytes())?;
+        file.rewind()?;
+        self.try_clone_fd()
     }
 
     fn open(path: &Path) -> io::Result<File> {

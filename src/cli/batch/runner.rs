@@ -90,21 +90,11 @@ async fn attempt(
     mut stopping: watch::Receiver<Stopping>,
 ) -> Result<Outcome, UserError> {
     let started = Instant::now();
-    let clone = match tasks.repository(task) {
-        Some(repository) => tokio::select! {
-            clone = clone_repository(&repository, task, folder) => Some(clone?),
-            _ = next_stop(&mut stopping, Stopping::No) => return Ok(Outcome::Missing(STOPPED.to_owned())),
-        },
-        None => None,
+    let place = tokio::select! {
+        place = place(tasks, task, folder) => place,
+        _ = next_stop(&mut stopping, Stopping::No) => return Ok(Outcome::Missing(STOPPED.to_owned())),
     };
-    let directory = match (&clone, tasks.directory(task)) {
-        (Some((directory, _)), _) => directory.clone(),
-        (None, Some(directory)) => directory,
-        (None, None) => return Err("it has no folder".into()),
-    };
-    if !directory.is_dir() {
-        return Err(format!("{} is not a folder", directory.display()).into());
-    }
+    let (directory, base) = place.inspect_err(|why| folder.note_failure(&task.id, &why.to_string()))?;
     let run = tau(task, &directory, folder, claim, &mut stopping).await.map_err(|error| error.to_string())?;
     let Some(exit_code) = run.exit.filter(|code| is_result(*code)) else {
         let signal = run.signal;
@@ -114,8 +104,8 @@ async fn attempt(
             None => Outcome::Missing(why),
         });
     };
-    let patch = match &clone {
-        Some((directory, base)) => Some(patch(directory, base, task, folder).await?),
+    let patch = match &base {
+        Some(base) => Some(patch(&directory, base, task, folder).await?),
         None => None,
     };
     let check = match &task.check {
@@ -148,12 +138,28 @@ async fn attempt(
     })))
 }
 
+/// The folder in which a task works, and the commit of its clone if it has one.
+async fn place(
+    tasks: &TaskList,
+    task: &BatchTask,
+    folder: &BatchFolder,
+) -> Result<(PathBuf, Option<String>), UserError> {
+    if let Some(repository) = tasks.repository(task) {
+        let (clone, base) = clone_repository(&repository, task, folder).await?;
+        return Ok((clone, Some(base)));
+    }
+    let directory = tasks.directory(task).ok_or("it has no folder")?;
+    match directory.is_dir() {
+        true => Ok((directory, None)),
+        false => Err(format!("{} is not a folder", directory.display()).into()),
+    }
+}
+
 /// The flags of a task, for tau.
 fn flags(task: &BatchTask, directory: &Path) -> Vec<String> {
     let mut flags = vec!["--json".to_owned(), "--name".to_owned(), task.id.clone()];
     flags.extend(["--cwd".to_owned(), directory.display().to_string()]);
     flags.extend(task.options().into_iter().map(|(field, value)| option(field, &value)));
-    flags.extend(["--".to_owned(), task.prompt.clone()]);
     flags
 }
 
@@ -168,12 +174,14 @@ async fn tau(
     let mut command = Command::new(std::env::current_exe()?);
     without_repository(command.as_std_mut());
     command.args(flags(task, directory)).stdout(Stdio::piped());
-    // It holds the claim, too: if this process is killed, nobody works in its folder until it has ended.
-    command.stdin(Stdio::from(claim.try_clone_fd()?));
+    // Its prompt is the content of the claim, which it holds, too: if this process is killed, nobody works in its folder
+    // until it has ended.
+    command.stdin(Stdio::from(claim.input(&task.prompt)?));
     command.stderr(File::create(folder.error_file(&task.id))?);
     // A signal of the terminal is passed on once, by this process.
     command.process_group(0).kill_on_drop(true);
-    let mut child = command.spawn()?;
+    let begun = command.spawn();
+    let mut child = begun.inspect_err(|error| folder.note_failure(&task.id, &error.to_string()))?;
     let mut run = Run::default();
     folder.begin_another(&task.id)?;
     let mut events = File::create(folder.run_file(&task.id))?;
@@ -257,7 +265,7 @@ async fn run_check(
     let cancel = CancellationToken::new();
     let mut ignored = |_: &str, _: &TerminalOutput| {};
     // It holds the claim as its input, as tau did.
-    let stdin = claim.try_clone_fd().map_err(cannot)?;
+    let stdin = claim.input("").map_err(cannot)?;
     let io = CommandIo::Streams { flow: Flow::LITTLE, stdin, stdout: None };
     let run = process::run(io, line, &env, &scratch, cancel.clone(), &mut ignored, Arc::default());
     let mut run = std::pin::pin!(run);

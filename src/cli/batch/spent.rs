@@ -2,6 +2,7 @@
 //!
 //! The events of a task's last run say what it cost. Before the next one begins, that is added to a file beside them.
 
+use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use super::results::{BatchFolder, TaskResult, is_result, last_line, tail};
 use crate::live::commands::answer_in;
+use crate::process::plain;
 use tau_agent::settings::private_files::{read_capped, write_private};
 use tau_protocol::message::{Message, Usage};
 use tau_protocol::usage::helper_usage;
@@ -169,13 +171,27 @@ impl BatchFolder {
         spent
     }
 
+    /// Notes why an attempt at a task ended before its tau ran, in place of what is known of the run before.
+    pub fn note_failure(&self, id: &str, why: &str) {
+        let write = || {
+            self.begin_another(id)?;
+            match fs::remove_file(self.run_file(id)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => fs::write(self.error_file(id), format!("tau: {}\n", plain::line(why))),
+            }
+        };
+        if let Err(error) = write() {
+            tracing::warn!(%error, "the end of a task could not be noted");
+        }
+    }
+
     /// Why a task without a result has none; `None` if it was never begun.
     pub fn why_missing(&self, id: &str) -> Option<String> {
-        let run = self.last_run(id)?;
         let lock = self.lock_file(id);
         if lock.exists() && matches!(self.claim(id), Ok(None)) {
             return Some("it is at work".to_owned());
         }
+        let Some(run) = self.last_run(id) else { return last_line(&self.error_file(id)) };
         if run.exit.is_some_and(is_result) {
             return Some("it was stopped before its check had ended".to_owned());
         }

@@ -19,6 +19,8 @@ use tau_tools::hashes::hexadecimal;
 const MAX_SIZE: u64 = 256 << 20;
 /// Digits of a task's hash.
 const DIGITS: usize = 16;
+/// Maximum length of a prompt, in bytes: what tau reads from its standard input.
+const MAX_PROMPT: usize = 1024 * 1024;
 /// Maximum length of an id.
 const MAX_ID: usize = 100;
 
@@ -156,6 +158,9 @@ impl BatchTask {
         if self.prompt.trim().is_empty() {
             return Some("prompt is empty".to_owned());
         }
+        if self.prompt.len() > MAX_PROMPT {
+            return Some("prompt is longer than 1 MB: put the rest into a file, and name that".to_owned());
+        }
         if self.id.len() > MAX_ID || !self.id.chars().all(is_name) || self.id.starts_with(['.', '-']) {
             let rule = "up to 100 letters, digits, `.`, `_` and `-`, with a letter or digit first";
             return Some(format!("id: use {rule}"));
@@ -190,8 +195,13 @@ pub(super) fn option(field: &str, value: &str) -> String {
 fn task_in(line: &str) -> Result<BatchTask, String> {
     let value: Value = serde_json::from_str(line)
         .map_err(|error| format!("this is not JSON, at column {}", error.column()))?;
-    if !value.is_object() {
+    let Some(fields) = value.as_object() else {
         return Err("this is not a JSON object: write {\"prompt\": …} for each task, on one line".to_owned());
+    };
+    if let Some((name, _)) =
+        fields.iter().find(|(_, value)| value.as_str().is_some_and(|text| text.contains('\0')))
+    {
+        return Err(format!("{name} has a zero byte, which cannot be handed to tau"));
     }
     serde_path_to_error::deserialize(value).map_err(|error| {
         let (path, inner) = (error.path().to_string(), error.inner().to_string());
@@ -286,6 +296,7 @@ mod tests {
                 "{\"prompt\":\"a\",\"directory\":\".\"}\n{\"prompt\":\"a\",\"directory\":\".\"}",
                 ":2: there is a task",
             ),
+            ("{\"prompt\":\"a\\u0000\",\"directory\":\".\"}", ":1: prompt has a zero byte"),
             ("{\"prompt\":\"a\",\"max_turns\":0}", ":1: max_turns: invalid value '0'"),
             ("{\"prompt\":\"a\",\"max_turns\":-1}", ":1: max_turns: "),
             ("{\"prompt\":\"a\",\"max_tokens\":0}", ":1: max_tokens: invalid value '0'"),
