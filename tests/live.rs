@@ -243,6 +243,21 @@ fn the_end_of_a_background_run_is_that_of_print_mode() {
     }
 }
 
+/// A script that has no ID would pay for another one.
+#[test]
+fn a_session_whose_id_cannot_be_printed_is_stopped() {
+    let home = Home::new();
+    let slow = answering(Duration::from_secs(60), "never");
+    let mut command = home.command(&["-b", "--base-url", &slow, "--model", "m", "take your time"]);
+    let full = fs::OpenOptions::new().write(true).open("/dev/full");
+    let child = command.stdout(full.unwrap()).stderr(Stdio::piped()).spawn().unwrap();
+    let (code, _, err) = texts(&child.output_in_time("the start"));
+    let id = only_id(home.0.path());
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains(&format!("the session {id} was stopped, as its ID could not be printed")), "{err}");
+    home.wait_for_state(&id, "idle");
+}
+
 #[test]
 fn a_run_is_stopped_steered_and_continued_from_elsewhere() {
     let home = Home::new();

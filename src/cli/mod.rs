@@ -155,7 +155,7 @@ fn converse(args: CliArgs, arguments: &[std::ffi::OsString]) -> Exit {
     }
     let has_worktree = has_screen && args.worktree.is_some() && !args.background && args.replay.is_none();
     let end = crash::or_crash(match args.front_end(StandardStreams::here()) {
-        _ if args.background => live::start::run(arguments),
+        _ if args.background => live::commands::begin(arguments),
         _ if args.replay.is_some() => replay(args),
         FrontEnd::Screen | FrontEnd::Rpc if args.output_schema.is_some() => fail(
             Exit::Usage,

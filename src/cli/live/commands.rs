@@ -261,6 +261,21 @@ fn interruption_notice(id: &str) -> String {
     format!("the process of the session ended before its run; to continue: tau send {id} continue")
 }
 
+/// Runs `tau -b`: prints the session's id once its prompt is saved; returns the program's end. `arguments` are those of
+/// the program, without its name.
+pub(crate) fn begin(arguments: &[OsString]) -> Exit {
+    let id = match start::begin(arguments, None) {
+        Ok(id) => id,
+        Err(exit) => return exit,
+    };
+    let exit = say(&format!("{id}\n"));
+    // Who has no ID starts another one.
+    if exit != Exit::Ok && stop_run(&id) == Exit::Ok {
+        warn(&format!("the session {id} was stopped, as its ID could not be printed"));
+    }
+    exit
+}
+
 /// Runs `tau stop`; returns the program's end.
 pub(crate) fn stop(args: &StopArgs) -> Exit {
     far::run(&args.id, || FarWord::Stop).unwrap_or_else(|| stop_run(&args.id))

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::process::exit::{Exit, fail, say};
+use crate::process::exit::{Exit, fail};
 use tau_tools::user_error::UserError;
 
 /// The first argument of the process that has the session. Nobody types it.
@@ -19,15 +19,6 @@ const MAX_LINE: u64 = 64 * 1024;
 
 /// The first argument of a process that opens a session for a client which is about to attach.
 pub(crate) const OPEN: &str = "--live-open";
-
-/// Starts `tau -b`: prints the session's id once its prompt is saved; returns the program's end.
-/// `arguments` are those of the program, without its name.
-pub(crate) fn run(arguments: &[OsString]) -> Exit {
-    match begin(arguments, None) {
-        Ok(id) => say(&format!("{id}\n")),
-        Err(exit) => exit,
-    }
-}
 
 /// Starts the process, which reports its own faults; returns the session's id, or the program's end. Its standard
 /// input, which is a part of its prompt, is `text`, else that of this process.
