@@ -191,7 +191,7 @@ struct Fit {
 
 /// The parts shown in short form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Short {
+pub(crate) enum Short {
     Nothing,
     /// Only the last folder of the path.
     Path,
@@ -325,7 +325,8 @@ fn last_folder(place: &str) -> &str {
     place.rsplit('/').find(|part| !part.is_empty()).unwrap_or(place)
 }
 
-fn cost(dollars: f64, short: Short) -> String {
+/// Money in words.
+pub(crate) fn cost(dollars: f64, short: Short) -> String {
     match short {
         Short::Cost if dollars < 1.0 => "<$1".to_owned(),
         Short::Cost => format!("${dollars:.0}"),

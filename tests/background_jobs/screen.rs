@@ -182,6 +182,37 @@ async fn a_session_with_jobs_can_be_left_running() {
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn quitting_stops_the_jobs_that_are_not_kept_and_leaves_the_others() {
+    let naps = [rare_sleep(336), rare_sleep(337)];
+    let [one, other] = naps.clone().map(|nap| background(&format!("sleep {nap}")));
+    play(vec![one, other, saying("They run.")], "", AUTO, (100, 30), move |screen| {
+        let running = || naps.iter().flat_map(|nap| alive(nap)).map(|(pid, _)| pid).collect::<Vec<_>>();
+        screen.type_keys("go\r");
+        screen.wait_for("They run.");
+        screen.wait_for("2 jobs");
+        assert_eq!(running().len(), 2);
+        screen.type_keys("/jobs\r");
+        screen.wait_for("● running");
+        screen.type_keys("s");
+        screen.wait_for("kept · ");
+        screen.type_keys("\x1b");
+        screen.wait_until("no list", |cells| !cells.contents().contains("● running"));
+        screen.type_keys("/quit\r");
+        screen.wait_for("› Stop the other; leave 1 in the background");
+        screen.type_keys("\r");
+        screen.wait_for("the session continues: tau attach ");
+        // Longer than the process of a session at rest stays.
+        std::thread::sleep(std::time::Duration::from_millis(800));
+        let left = running();
+        assert_eq!(left.len(), 1, "{left:?}");
+        let pid = rustix::process::Pid::from_raw(left[0]).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        naps.iter().for_each(|nap| wait_gone(nap));
+    })
+    .await;
+}
+
 /// Presses the key of a list of jobs, or types its command.
 pub fn list_opens(typed: &str) {
     let screen = Screen::prepared("true", "--model demo", 80, 24);

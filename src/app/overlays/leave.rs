@@ -11,20 +11,28 @@ use tau_tools::counted::pluralize;
 pub(crate) enum LeaveChoice {
     /// Stop the jobs and quit.
     Stop,
+    /// Stop the jobs that are not kept; the session continues with the others, without the screen.
+    StopOthers,
     /// The session continues without the screen.
     Leave,
     Stay,
 }
 
 impl LeaveChoice {
-    /// Its words; `is_one` is whether only one thing is running.
-    fn text(self, is_one: bool) -> &'static str {
-        match self {
-            LeaveChoice::Stop if is_one => "Stop it and quit",
+    /// Its words, where so many things are running, and so many jobs kept.
+    fn text(self, running: usize, kept: usize) -> String {
+        let text = match self {
+            LeaveChoice::Stop if kept > 0 => "Stop all of them and quit",
+            LeaveChoice::Stop if running == 1 => "Stop it and quit",
             LeaveChoice::Stop => "Stop them and quit",
+            LeaveChoice::StopOthers if running.saturating_sub(kept) == 1 => {
+                return format!("Stop the other; leave {kept} in the background");
+            }
+            LeaveChoice::StopOthers => return format!("Stop the others; leave {kept} in the background"),
             LeaveChoice::Leave => "Leave the session running in the background",
             LeaveChoice::Stay => "Stay here",
-        }
+        };
+        text.to_owned()
     }
 }
 
@@ -38,21 +46,23 @@ pub struct LeaveView {
 }
 
 impl LeaveView {
-    /// The question about so many running jobs and attempts; `can_leave` is whether the session can continue without
-    /// the screen.
-    pub(crate) fn new(jobs: usize, attempts: usize, can_leave: bool) -> Self {
+    /// The question about so many running jobs, of which some are kept, and attempts; `can_leave` is whether the
+    /// session can continue without the screen.
+    pub(crate) fn new(jobs: usize, kept: usize, attempts: usize, can_leave: bool) -> Self {
+        let kept = if can_leave { kept } else { 0 };
         let verb = if jobs + attempts == 1 { "is" } else { "are" };
         let running = [(jobs, "background job"), (attempts, "attempt")];
         let running = running.into_iter().filter(|(count, _)| *count > 0);
         let running: Vec<String> = running.map(|(count, name)| pluralize(count as u64, name)).collect();
         let title = format!("{} {verb} still running.", running.join(" and "));
         let choices = [
+            Some(LeaveChoice::StopOthers).filter(|_| kept > 0),
             Some(LeaveChoice::Stop),
             Some(LeaveChoice::Leave).filter(|_| can_leave),
             Some(LeaveChoice::Stay),
         ];
         let choices: Vec<LeaveChoice> = choices.into_iter().flatten().collect();
-        let options = choices.iter().map(|choice| choice.text(jobs + attempts == 1).to_owned()).collect();
+        let options = choices.iter().map(|choice| choice.text(jobs + attempts, kept)).collect();
         LeaveView { question: Question::Select { title, options }, selected: 0, choices }
     }
 
@@ -60,7 +70,7 @@ impl LeaveView {
     pub(crate) fn key(&mut self, key: Key) -> KeyOutcome<LeaveChoice> {
         // A letter selects the answer that starts with it.
         let begins = |choice: &LeaveChoice| {
-            let first = choice.text(true).chars().next().map(|c| c.to_ascii_lowercase());
+            let first = choice.text(0, 0).chars().next().map(|c| c.to_ascii_lowercase());
             first.is_some() && first == key.typed_char().map(|c| c.to_ascii_lowercase())
         };
         if let Some(at) = self.choices.iter().position(begins) {

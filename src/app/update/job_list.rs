@@ -133,13 +133,18 @@ pub(super) fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
     if kept == count && can_leave {
         return effects.push(Effect::Background);
     }
-    model.overlays.push(Overlay::Leave(LeaveView::new(count, attempts, can_leave)));
+    model.overlays.push(Overlay::Leave(LeaveView::new(count, kept, attempts, can_leave)));
 }
 
 /// Carries out the answer to the question about running jobs.
 pub(super) fn leave_key(model: &mut Model, mut view: LeaveView, key: Key, effects: &mut Vec<Effect>) {
     match view.key(key) {
         KeyOutcome::Done(LeaveChoice::Stop) => effects.push(Effect::Quit),
+        KeyOutcome::Done(LeaveChoice::StopOthers) => {
+            let others = model.status.mirror.jobs.iter().filter(|job| job.is_running() && !job.kept);
+            effects.extend(others.map(|job| ShellCommand::StopJob { job: job.id }.into()));
+            effects.push(Effect::Background);
+        }
         KeyOutcome::Done(LeaveChoice::Leave) => effects.push(Effect::Background),
         KeyOutcome::Done(LeaveChoice::Stay) | KeyOutcome::Closed => {}
         KeyOutcome::Ignored | KeyOutcome::Handled => model.overlays.push(Overlay::Leave(view)),

@@ -7,6 +7,7 @@ use ratatui::text::Line;
 use super::dialog::{OverlayLayout, inner_width};
 use super::list::{self, Below, FilterRow, ListBox, state_row};
 use crate::approval::typed;
+use crate::status_line::{Short, cost};
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::overlays::board::BoardView;
@@ -166,7 +167,7 @@ fn below(
     if !row.last_line.is_empty() {
         lines.push(line(&row.last_line, ThemeToken::Text));
     }
-    let cost = (row.cost > 0.0).then(|| format!("${:.2}", row.cost));
+    let cost = (row.cost > 0.0).then(|| cost(row.cost, Short::Nothing));
     let (place, id) = (Some(row.directory.display().to_string()), Some(row.id.clone()));
     // The ID on a server is what commands take.
     let parts = match row.server {
