@@ -22,7 +22,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 
-use crate::support::program::{bare, own_model};
+use crate::support::program::{bare, own_model, run};
 use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
 
@@ -79,6 +79,12 @@ impl Editor {
     /// The directory of sessions: not the home directory, whose files undo ignores.
     fn cwd(&self) -> PathBuf {
         self.dir.path().join("work").canonicalize().unwrap()
+    }
+
+    /// The output of another tau in that directory.
+    async fn tau(&self, arguments: &[&str]) -> String {
+        let ended = run(bare(self.dir.path()).current_dir(self.cwd()).args(arguments), None).await;
+        ended.out + &ended.err
     }
 
     async fn raw(&mut self, line: &[u8]) {

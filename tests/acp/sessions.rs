@@ -37,6 +37,9 @@ async fn a_session_is_listed_loaded_resumed_and_deleted() {
     assert_eq!(text_of(&editor.seen(), "user_message_chunk"), "");
     let id = editor.prompt(&session, "the second prompt").await;
     assert_eq!(editor.answer(id).await["result"]["stopReason"], "end_turn");
+    // It is no run of -p, which lists leave out.
+    let rows = editor.tau(&["sessions"]).await;
+    assert!(rows.contains("the first prompt"), "{rows}");
     assert!(editor.server.requests().pop().unwrap().contains("first answer"), "the history is sent");
     editor.ask("session/close", json!({"sessionId": session})).await;
 

@@ -22,6 +22,8 @@ pub struct FrontEndProfile {
     /// Whether the permission mode and the rules are changed by a client rather than by a user at the
     /// keyboard. A client can allow no more than at the start.
     pub is_client: bool,
+    /// Whether a run without a user prints the answers; lists leave its sessions out.
+    pub prints: bool,
     /// The place of connections to providers.
     pub connections: Connections,
 }
@@ -36,6 +38,7 @@ impl FrontEndProfile {
         on_ask: OnAsk::Ask,
         asks_user: true,
         is_client: true,
+        prints: false,
         connections: Connections::WithAgent,
     };
 }

@@ -72,12 +72,6 @@ fn is_screen(setup: &Setup) -> bool {
     !setup.args.background && setup.args.front_end(StandardStreams::here()) == FrontEnd::Screen
 }
 
-/// Whether the answers are printed without a user in front of the screen.
-fn is_printed(setup: &Setup) -> bool {
-    let front_end = setup.args.front_end(StandardStreams::here());
-    !setup.args.background && matches!(front_end, FrontEnd::Print | FrontEnd::Json)
-}
-
 /// Like [`open`], for the screen: where the session cannot be opened, a new one, and the file to offer. Fails
 /// when there is no such session.
 pub(crate) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<(PathBuf, SessionOrigin)>), Refusal> {
@@ -159,7 +153,7 @@ fn session_request(setup: &Setup) -> Result<SessionRequest, Refusal> {
             // A run of print mode is continued only if there is nothing else, on the screen not even to offer.
             let newest = |printed| list::newest(&root, &setup.cwd, printed);
             let can_offer = || is_screen(setup) && earlier(setup).is_some();
-            let newest = || newest(is_printed(setup)).or_else(|| newest(!can_offer()));
+            let newest = || newest(setup.profile.prints).or_else(|| newest(!can_offer()));
             match args.continue_last.then(newest).flatten() {
                 Some(path) => SessionRequest::Open(path),
                 None => SessionRequest::New(id.clone()),
@@ -172,7 +166,7 @@ fn begin(setup: &Setup, wanted: SessionRequest) -> Result<Session, Refusal> {
     let dir = setup.session_dir();
     match wanted {
         SessionRequest::New(Some(id)) if dir.is_some() => begin_as(setup, id),
-        SessionRequest::New(id) if is_printed(setup) => {
+        SessionRequest::New(id) if setup.profile.prints => {
             Ok(Session::begin_for_printing(dir.as_deref(), &setup.cwd, id))
         }
         SessionRequest::New(id) => Ok(Session::begin(dir.as_deref(), &setup.cwd, id)),
@@ -191,7 +185,7 @@ fn begin(setup: &Setup, wanted: SessionRequest) -> Result<Session, Refusal> {
 fn begin_from(setup: &Setup, path: &Path, source: SessionOrigin) -> Result<Session, Refusal> {
     let session = Session::begin_from(path, source, setup.session_dir().as_deref(), None);
     let mut session = session.map_err(Refusal::config)?;
-    if is_printed(setup) && setup.args.name.is_none() {
+    if setup.profile.prints && setup.args.name.is_none() {
         session = session.for_printing();
     }
     Ok(match &setup.args.session_id {
@@ -210,7 +204,7 @@ fn begin_as(setup: &Setup, id: String) -> Result<Session, Refusal> {
     if let Some(path) = list::of_id(&root, &id) {
         return open_file(&path);
     }
-    let begin = if is_printed(setup) { Session::begin_for_printing } else { Session::begin };
+    let begin = if setup.profile.prints { Session::begin_for_printing } else { Session::begin };
     let mut session = begin(setup.session_dir().as_deref(), &setup.cwd, Some(id));
     session.make_file().map_err(Refusal::config)?;
     Ok(session)

@@ -53,6 +53,7 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     on_ask: OnAsk::Allow,
     asks_user: false,
     is_client: true,
+    prints: true,
     connections: Connections::WithAgent,
 };
 

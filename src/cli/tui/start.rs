@@ -83,6 +83,7 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     on_ask: OnAsk::Ask,
     asks_user: true,
     is_client: false,
+    prints: false,
     connections: Connections::OwnThread,
 };
 
