@@ -193,6 +193,15 @@ async fn sessions_of_other_agents_are_listed_and_continued_in_a_copy() {
     let prompt = editor.prompt(id, "continue").await;
     assert_eq!(editor.answer(prompt).await["result"]["stopReason"], "end_turn");
     editor.ask("session/close", json!({"sessionId": id})).await;
+    let rows = editor.tau(&["sessions"]).await;
+    assert!(rows.contains("tau:5e6f") && rows.contains("claude:5e6f"), "{rows}");
+    let ambiguous = editor.tau(&["export", "5e6f", "-"]).await;
+    assert!(ambiguous.contains("tau:5e6f") && ambiguous.contains("claude:5e6f"), "{ambiguous}");
+    for (name, has_more) in [("tau:5e6f", true), ("claude:5e6f", false), (&format!("claude:{id}"), false)] {
+        let exported = editor.tau(&["export", name, "-", "--format", "md"]).await;
+        assert!(exported.contains("The basket is kept"), "{name}: {exported}");
+        assert_eq!(exported.contains("continued"), has_more, "{name}: {exported}");
+    }
     // The original is as it was; the copy has its id, and is the one that is listed and loaded now.
     assert_eq!(std::fs::read_to_string(folder.join(format!("{id}.jsonl"))).unwrap(), text);
     let listed = editor.ask("session/list", json!({"cwd": cwd})).await;

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{EnumString, IntoStaticStr};
 
 use super::title;
 
 /// The program that wrote a session.
-#[derive(IntoStaticStr)]
+#[derive(EnumString, IntoStaticStr)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]

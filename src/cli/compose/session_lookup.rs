@@ -1,5 +1,6 @@
 //! Finds the session that an argument names, before anything is composed from it.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::environment::{Environment, OnBadConfig};
@@ -37,8 +38,14 @@ pub(crate) fn places(root: &Path) -> ForeignPlaces {
 const MIN_DIGITS: usize = 4;
 
 /// Short names of sessions: the last digits of their IDs, as many as tell them apart. An ID chosen by a user
-/// is short itself.
+/// is short itself. Of sessions of two programs with one ID, the program comes before it.
 pub(crate) fn short_ids(rows: &[SessionRow]) -> Vec<String> {
+    let (mut sources, mut twins) = (HashMap::new(), HashSet::new());
+    for row in rows {
+        if *sources.entry(&row.id).or_insert(row.source) != row.source {
+            twins.insert(&row.id);
+        }
+    }
     let is_random = |row: &SessionRow| is_uuid(&row.id) || row.source == SessionOrigin::Opencode;
     let end = |id: &str, digits: usize| id.get(id.len().saturating_sub(digits)..).unwrap_or(id).to_owned();
     let short = |row: &SessionRow| {
@@ -47,10 +54,11 @@ pub(crate) fn short_ids(rows: &[SessionRow]) -> Vec<String> {
             let name = end(&row.id, *digits);
             !others().any(|other| other.id.ends_with(&name) || other.id.starts_with(&name))
         };
-        match is_random(row) {
+        let name = match is_random(row) {
             true => end(&row.id, (MIN_DIGITS..12).find(is_alone).unwrap_or(36)),
             false => row.id.clone(),
-        }
+        };
+        if twins.contains(&row.id) { format!("{}:{name}", row.source.name()) } else { name }
     };
     rows.iter().map(short).collect()
 }
@@ -100,20 +108,20 @@ fn cut(title: &str) -> String {
 /// Maximum number of characters of a title.
 const MAX_TITLE: usize = 60;
 
-/// The file of the session of tau named by `wanted`: a path, an id, its beginning or its last digits. Fails
-/// when there is no such session, or more than one.
+/// The file of the session of tau named by `wanted`: a path, an id, its beginning or its last digits, perhaps with the
+/// program before it (`claude:ID`). Fails when there is no such session, or more than one.
 pub(crate) fn file_of(root: &Path, wanted: &str) -> Result<PathBuf, Refusal> {
     let refused = match find_among(root, &ForeignPlaces::default(), wanted) {
         Ok((path, _)) => return Ok(path),
         Err(refused) if wanted.is_empty() => return Err(refused),
         Err(refused) => refused,
     };
-    match places(root).with_id(wanted).first().filter(|_| list::with_id(root, wanted).is_empty()) {
-        Some((_, source)) => Err(Refusal::config(format!(
+    match find(root, wanted) {
+        Ok((_, source)) if source.is_foreign() => Err(Refusal::config(format!(
             "the session \"{wanted}\" is of {}; `tau --session {wanted}` continues it in a copy, which is one of tau",
             source.program()
         ))),
-        None => Err(refused),
+        _ => Err(refused),
     }
 }
 
@@ -136,8 +144,12 @@ fn find_among(
     if wanted.contains('/') || wanted.ends_with(".jsonl") {
         return Ok((path.to_owned(), places.origin(path)));
     }
-    let own = list::with_id(root, wanted).into_iter().map(|path| (path, SessionOrigin::Tau));
-    let several: Vec<_> = own.chain(places.with_id(wanted)).collect();
+    let program =
+        wanted.split_once(':').and_then(|(name, id)| Some((name.parse::<SessionOrigin>().ok()?, id)));
+    let (program, id) = program.map_or((None, wanted), |(program, id)| (Some(program), id));
+    let own = list::with_id(root, id).into_iter().map(|path| (path, SessionOrigin::Tau));
+    let mut several: Vec<_> = own.chain(places.with_id(id)).collect();
+    several.retain(|(_, source)| program.is_none_or(|program| program == *source));
     let row_of = |(path, source): &(PathBuf, SessionOrigin)| match source {
         SessionOrigin::Tau => list::row_of(path),
         source => places::row_of(path, *source),
@@ -147,14 +159,12 @@ fn find_among(
         [] => Err(Refusal::config(format!("no session \"{wanted}\"; `tau sessions --all` lists them"))),
         several => {
             let rows: Vec<SessionRow> = several.iter().filter_map(row_of).collect();
-            if let Some(exact) =
-                several.iter().find(|found| row_of(found).is_some_and(|row| row.id == wanted))
-            {
+            if let Some(exact) = several.iter().find(|found| row_of(found).is_some_and(|row| row.id == id)) {
                 return Ok(exact.clone());
             }
             let table = rows_as_table(&rows, &|_| LiveState::Idle, true);
             Err(Refusal::config(format!(
-                "{} sessions have an ID that begins or ends with \"{wanted}\"; give one of these:\n{}",
+                "{} sessions have an ID that begins or ends with \"{id}\"; give one of these:\n{}",
                 rows.len(),
                 table.trim_end()
             )))

@@ -256,7 +256,10 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<Exit, Refusal> {
     others.troubles().iter().for_each(|trouble| warn(trouble));
     let all = rows.len();
     let live = record::all(&environment.paths);
-    let state = |row: &SessionRow| live.get(&row.id).map(FoundRecord::state).unwrap_or_default();
+    let state = |row: &SessionRow| {
+        let own = live.get(&row.id).filter(|_| row.source.is_own());
+        own.map(FoundRecord::state).unwrap_or_default()
+    };
     rows.retain(|row| args.print || !row.printed || state(row).is_at_work());
     let exit = match args.json {
         true => say(&as_json(&rows, &state)),
