@@ -382,6 +382,7 @@ async fn what_is_wrong_is_said() {
         json!({"type": "prompt", "id": "3", "message": 5}),
         json!({"type": "prompt", "id": "4", "message": "hi", "streamingBehavior": "later"}),
         json!({"type": "prompt", "id": "5", "message": "hi", "images": [{"type": "text"}]}),
+        json!({"type": "prompt", "id": "14", "message": "hi", "images": [{"type": "image", "data": "@@", "mimeType": "image/png"}]}),
         json!({"type": "prompt", "id": "6", "message": "  "}),
         json!({"type": "prompt", "id": "7", "message": "hi"}),
         json!({"type": "set_thinking_level", "id": "8", "level": "deep"}),

@@ -59,6 +59,8 @@ async fn what_is_wrong_with_a_request_is_said() {
     let id = create(&server, json!({})).await;
     let path = format!("/api/sessions/{id}");
     let large = json!({ "prompt": "x".repeat(5_000) });
+    let not_base64 =
+        json!({ "prompt": "x", "images": [{ "type": "image", "data": "@@", "mimeType": "image/png" }] });
     let image = json!({ "prompt": "x", "images": [{ "type": "image", "data": "AA==" }] });
     let cases = [
         ("GET", "/nothing".to_owned(), Value::Null, 404, "/openapi.json"),
@@ -75,6 +77,7 @@ async fn what_is_wrong_with_a_request_is_said() {
         ("POST", format!("{path}/prompt"), json!({}), 400, "prompt"),
         ("POST", format!("{path}/prompt"), json!({ "prompt": " " }), 422, "empty"),
         ("POST", format!("{path}/prompt"), image, 400, "mimeType"),
+        ("POST", format!("{path}/prompt"), not_base64, 422, "not base64"),
         ("POST", format!("{path}/prompt"), large, 413, "2048"),
         ("POST", format!("{path}/questions/q"), json!({}), 422, "confirmed"),
         ("POST", format!("{path}/questions/q"), json!({ "confirmed": true }), 404, "question"),

@@ -6,6 +6,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use tau_tools::user_error::UserError;
 
 /// The kinds of attachments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +72,11 @@ impl Attachment {
             preview: None,
         }
     }
+}
+
+/// The bytes of a picture in base64. Fails when it is something else.
+pub fn picture_bytes(data: &str) -> Result<Vec<u8>, UserError> {
+    STANDARD.decode(data).map_err(|error| format!("the data of an image is not base64: {error}").into())
 }
 
 #[cfg(test)]

@@ -3,11 +3,10 @@
 use agent_client_protocol_schema::v1::{
     ContentBlock, EmbeddedResourceResource, Error, ErrorCode, ResourceLink,
 };
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 
 use super::wire;
 use crate::headless::prompts;
+use tau_protocol::attachment::picture_bytes;
 use tau_protocol::message::Block;
 use tau_tools::user_error::UserError;
 
@@ -100,8 +99,7 @@ fn place(uri: &str) -> String {
 
 /// An image that models accept. Its content counts, not its declared type.
 fn image_block(data: String, mime_type: &str) -> Result<Block, UserError> {
-    let bytes =
-        STANDARD.decode(&data).map_err(|error| format!("the data of an image is not base64: {error}"))?;
+    let bytes = picture_bytes(&data)?;
     if bytes.len() as u64 > prompts::IMAGE_BYTES {
         return Err(
             format!("an image is larger than {} MB; send a smaller one", prompts::IMAGE_BYTES >> 20).into()
@@ -119,6 +117,8 @@ fn image_block(data: String, mime_type: &str) -> Result<Block, UserError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
     use serde_json::json;
 
     fn check(blocks: serde_json::Value) -> Result<(String, usize), UserError> {

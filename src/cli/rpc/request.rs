@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::lines::InputLine;
 use tau_protocol::approval::{ApprovalAnswer, PermissionMode};
-use tau_protocol::attachment::Attachment;
+use tau_protocol::attachment::{Attachment, AttachmentKind, picture_bytes};
 use tau_protocol::command::{
     AgentCommand, QuestionAnswer, Queue, SessionChange, SessionCommand, ShellCommand,
 };
@@ -446,7 +446,10 @@ impl Fields<'_> {
 fn image(value: &Value) -> Result<Block, UserError> {
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     match (text("type").as_deref(), text("data"), text("mimeType")) {
-        (Some("image"), Some(data), Some(mime_type)) => Ok(Block::Image { data, mime_type }),
+        (Some("image"), Some(data), Some(mime_type)) => {
+            picture_bytes(&data)?;
+            Ok(Block::Image { data, mime_type })
+        }
         _ => Err("images must be blocks of type image with data and mimeType".into()),
     }
 }
@@ -463,8 +466,12 @@ fn attachment(value: &Value) -> Result<Attachment, UserError> {
             if let Some(fields) = value.as_object_mut() {
                 fields.retain(|_, value| !value.is_null());
             }
-            serde_json::from_value(value)
-                .map_err(|error| UserError::new("an attachment is not as it must be").because(error))
+            let attachment: Attachment = serde_json::from_value(value)
+                .map_err(|error| UserError::new("an attachment is not as it must be").because(error))?;
+            if attachment.kind == AttachmentKind::Image {
+                picture_bytes(&attachment.content)?;
+            }
+            Ok(attachment)
         }
         _ => Err("attachments must be of type image or document".into()),
     }

@@ -15,6 +15,7 @@ use super::super::live::LiveSession;
 use super::super::problem::Problem;
 use super::super::stream::EventStream;
 use super::super::types::{Accepted, Disposition, ImageBlock, PromptAnywhere, PromptSession, QueueMessage};
+use tau_protocol::attachment::picture_bytes;
 use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand, ShellCommand, TaskCommand};
 use tau_protocol::message::{Block, UserMessage};
 use tau_protocol::query::Query;
@@ -53,7 +54,7 @@ pub(super) async fn prompt_anywhere(
     State(app): State<App>,
     JsonBody(body): JsonBody<PromptAnywhere>,
 ) -> Result<Response, Problem> {
-    has_content(&body.prompt, &body.images)?;
+    check_message(&body.prompt, &body.images)?;
     let is_for_new = body.cwd.is_some() || body.model.is_some() || body.permission_mode.is_some();
     let live = match body.session_id {
         Some(_) if is_for_new => {
@@ -126,7 +127,7 @@ async fn run(
     streaming: Option<Queue>,
     detach: bool,
 ) -> Result<Response, Problem> {
-    has_content(&text, &images)?;
+    check_message(&text, &images)?;
     if app.hub().is_closing() {
         return Err(about_to_end());
     }
@@ -160,7 +161,7 @@ async fn run(
 }
 
 async fn enqueue(live: &LiveSession, body: QueueMessage, queue: Queue) -> Result<Response, Problem> {
-    has_content(&body.text, &body.images)?;
+    check_message(&body.text, &body.images)?;
     let last = live.read_facts(|_, log| log.last());
     let images = body.images.into_iter().map(Block::from).collect();
     let message = accepted_message(body.text, images);
@@ -180,9 +181,12 @@ fn accepted_response(live: &LiveSession, disposition: Disposition, last: u64) ->
     (StatusCode::ACCEPTED, Json(body)).into_response()
 }
 
-fn has_content(text: &str, images: &[ImageBlock]) -> Result<(), Problem> {
-    match text.trim().is_empty() && images.is_empty() {
-        true => Err(Problem::refused("the message is empty: give a text or images")),
-        false => Ok(()),
+fn check_message(text: &str, images: &[ImageBlock]) -> Result<(), Problem> {
+    if text.trim().is_empty() && images.is_empty() {
+        return Err(Problem::refused("the message is empty: give a text or images"));
     }
+    for ImageBlock::Image { data, .. } in images {
+        picture_bytes(data).map_err(|error| Problem::refused(error.to_string()))?;
+    }
+    Ok(())
 }
