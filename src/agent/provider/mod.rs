@@ -76,6 +76,8 @@ pub struct ModelRequest {
     pub thinking: ThinkingLevel,
     /// The maximum length of the answer, in tokens; `None` for the model's own limit.
     pub max_tokens: Option<u64>,
+    /// Whether thinking has to fit into `max_tokens`, too, where a format counts it apart.
+    pub limits_thinking: bool,
     /// Sampling temperature; `None` for the provider's default.
     pub temperature: Option<f64>,
     /// The name of the conversation for provider caches.
@@ -95,6 +97,7 @@ impl ModelRequest {
             tools: Arc::new([]),
             thinking: ThinkingLevel::Off,
             max_tokens: None,
+            limits_thinking: false,
             temperature: None,
             session_id: String::new(),
             join_deltas: false,

@@ -96,6 +96,7 @@ impl ProxyCall {
             messages: context.messages,
             tools: context.tools.into(),
             max_tokens: options.max_tokens,
+            limits_thinking: false,
             temperature: options.temperature,
             session_id: options.session_id,
             join_deltas: false,

@@ -35,9 +35,9 @@ pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
         body.insert("tools".into(), tools(&request.tools, quirks).into());
     }
     body.insert("stream".into(), true.into());
-    thinking(request, limit, &mut body);
+    let thinks = thinking(request, limit, &mut body);
     // With thinking on, the temperature is fixed.
-    if let Some(temperature) = quirks::temperature(request).filter(|_| !quirks::thinks(request)) {
+    if let Some(temperature) = quirks::temperature(request).filter(|_| !thinks) {
         body.insert("temperature".into(), temperature.into());
     }
     let (headers, betas) = headers(request);
@@ -149,33 +149,40 @@ fn tools(specs: &[ToolSpec], quirks: Quirks<'_>) -> Vec<Value> {
     list
 }
 
-fn thinking(request: &ModelRequest, limit: u64, body: &mut Map<String, Value>) {
+/// Writes whether and how long the model thinks; returns whether it does.
+fn thinking(request: &ModelRequest, limit: u64, body: &mut Map<String, Value>) -> bool {
     if !request.model.reasoning {
-        return;
+        return false;
     }
-    if !quirks::thinks(request) {
+    let has_effort = Quirks::of(&request.model).flag("force_adaptive_thinking") == Some(true);
+    let has_room = has_effort || !request.limits_thinking || limit >= 2 * MIN_BUDGET;
+    if !quirks::thinks(request) || !has_room {
         // A model that cannot stop thinking has no level `off`, and does not accept a switch for it.
         if request.model.thinking_levels.get(&ThinkingLevel::Off) != Some(&None) {
             body.insert("thinking".into(), json!({ "type": "disabled" }));
         }
-        return;
+        return false;
     }
-    if Quirks::of(&request.model).flag("force_adaptive_thinking") == Some(true) {
+    if has_effort {
         let effort = match quirks::effort(request) {
             Some(word) if word != "minimal" => word,
             _ => "low".to_owned(),
         };
         body.insert("thinking".into(), json!({ "type": "adaptive", "display": "summarized" }));
         body.insert("output_config".into(), json!({ "effort": effort }));
-        return;
+        return true;
     }
-    // The budget is part of `max_tokens`, so the limit grows by it up to the model's own.
+    // The budget is part of `max_tokens`, so the limit grows by it up to the model's own, unless it is for both.
     let most = if request.model.max_tokens > 0 { request.model.max_tokens } else { u64::MAX };
     let budget = quirks::budget(request).unwrap_or_else(|| budget(request.thinking));
-    let total = limit.saturating_add(budget).min(most.max(limit));
+    let total = match request.limits_thinking {
+        true => limit,
+        false => limit.saturating_add(budget).min(most.max(limit)),
+    };
     let budget = budget.min(total.saturating_sub(MIN_BUDGET)).max(MIN_BUDGET);
     body.insert("max_tokens".into(), total.max(budget + 1).into());
     body.insert("thinking".into(), json!({ "type": "enabled", "budget_tokens": budget }));
+    true
 }
 
 /// The thinking budget in tokens.

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use tau_agent::provider::{ModelRequest, handoff};
 use tau_agent::secrets::Secret;
+use tau_protocol::attachment::picture_bytes;
 use tau_protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, UserContent, UserMessage,
 };
-use tau_protocol::model::{Api, Model, ThinkingLevel};
+use tau_protocol::model::{Api, Model, ThinkingBudgets, ThinkingLevel};
 use tau_tools::user_error::UserError;
 use tau_tools::{Content, Details, ToolSpec};
 
@@ -30,6 +31,8 @@ pub(in super::super) struct ClientRequest {
     pub(super) tools: Vec<ToolSpec>,
     /// `None` for what the client does not say.
     pub(super) thinking: Option<ThinkingLevel>,
+    /// How much of an answer may be thinking, in tokens.
+    pub(super) thinking_budget: Option<u64>,
     pub(in super::super) max_tokens: Option<u64>,
     pub(super) temperature: Option<f64>,
     pub(super) session_id: String,
@@ -38,9 +41,9 @@ pub(in super::super) struct ClientRequest {
 impl ClientRequest {
     /// The fields that all formats have.
     pub(super) fn of(body: &Value) -> Result<Self, UserError> {
-        let model = body.get("model").and_then(Value::as_str).filter(|model| !model.is_empty());
+        let model = set(body, "model").ok_or("`model` is missing")?;
         Ok(ClientRequest {
-            model: model.ok_or("`model` is missing")?.to_owned(),
+            model: model.as_str().ok_or("`model` must be a string")?.to_owned(),
             stream: flag(body, "stream"),
             temperature: body.get("temperature").and_then(Value::as_f64),
             ..ClientRequest::default()
@@ -63,14 +66,18 @@ impl ClientRequest {
             }
         }
         let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
+        let thinking = model.nearest(self.thinking.unwrap_or_default());
+        let budgets: ThinkingBudgets =
+            self.thinking_budget.map(|budget| (thinking, budget)).into_iter().collect();
         ModelRequest {
-            thinking: model.nearest(self.thinking.unwrap_or_default()),
+            thinking,
             messages: handoff::for_model(&messages, &model),
-            model,
+            model: model.with_thinking_budgets(&budgets),
             key,
             system: self.system.join("\n\n").into(),
             tools: self.tools.into(),
             max_tokens: self.max_tokens,
+            limits_thinking: true,
             temperature: self.temperature,
             session_id: self.session_id,
             join_deltas: false,
@@ -97,6 +104,14 @@ pub(super) fn set<'a>(value: &'a Value, field: &str) -> Option<&'a Value> {
 /// A text field; empty if it is absent.
 pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A field with a number of tokens; `None` if it is absent.
+pub(super) fn tokens(value: &Value, field: &str) -> Result<Option<u64>, UserError> {
+    let number = set(value, field).map(|value| {
+        value.as_u64().ok_or_else(|| format!("`{field}` must be a whole number, 0 or more").into())
+    });
+    number.transpose()
 }
 
 /// A list field; empty if it is absent.
@@ -164,11 +179,17 @@ pub(super) fn tool(value: &Value, parameters: &str) -> Result<ToolSpec, UserErro
 
 /// A picture in an address (`data:image/png;base64,…`). Fails when the address leads elsewhere: tau does not
 /// fetch it.
-pub(super) fn picture(url: &str) -> Result<(String, String), UserError> {
+pub(super) fn picture(url: &str) -> Result<Block, UserError> {
     let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(','));
     let (kind, data) = data.ok_or("pictures have to be sent as data: addresses; tau proxy fetches none")?;
     let mime = kind.strip_suffix(";base64").ok_or("pictures have to be base64")?;
-    Ok((data.to_owned(), mime.to_owned()))
+    image(data, mime)
+}
+
+/// A picture in base64. Fails when it is something else.
+pub(super) fn image(data: &str, mime: &str) -> Result<Block, UserError> {
+    picture_bytes(data)?;
+    Ok(Block::Image { data: data.to_owned(), mime_type: mime.to_owned() })
 }
 
 pub(super) fn user(blocks: Vec<Block>) -> Message {
@@ -239,7 +260,10 @@ impl Conversation {
                 assistant.stop_reason = StopReason::ToolUse;
             }
         }
-        if self.messages.is_empty() { Err("there are no messages".into()) } else { Ok(self.messages) }
+        match self.messages.is_empty() {
+            true => Err("there is no message of a user".into()),
+            false => Ok(self.messages),
+        }
     }
 }
 

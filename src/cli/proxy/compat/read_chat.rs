@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::read::{
     self, ClientRequest, Conversation, REASONING, call, effort, flag, list, log_omitted_tools, picture,
-    refuse, set, text, tool, unsupported_content,
+    refuse, set, text, tokens, tool, unsupported_content,
 };
 use tau_protocol::message::Block;
 use tau_tools::user_error::UserError;
@@ -21,8 +21,7 @@ pub(super) fn read(body: &Value) -> Result<ClientRequest, UserError> {
     }
     let mut asked = ClientRequest::of(body)?;
     asked.with_usage = body.get("stream_options").is_some_and(|options| flag(options, "include_usage"));
-    asked.max_tokens =
-        ["max_completion_tokens", "max_tokens"].iter().find_map(|field| body.get(field)?.as_u64());
+    asked.max_tokens = tokens(body, "max_completion_tokens")?.or(tokens(body, "max_tokens")?);
     asked.thinking = set(body, "reasoning_effort").and_then(Value::as_str).map(effort).transpose()?;
     asked.session_id = [text(body, "prompt_cache_key"), text(body, "user")].concat();
     let mut conversation = Conversation::default();
@@ -103,8 +102,7 @@ fn blocks(content: &Value) -> Result<Vec<Block>, UserError> {
         "refusal" => Ok(Block::text(text(part, "refusal"))),
         "image_url" => {
             let url = part.get("image_url").unwrap_or(&Value::Null);
-            let (data, mime_type) = picture(url.as_str().unwrap_or_else(|| text(url, "url")))?;
-            Ok(Block::Image { data, mime_type })
+            picture(url.as_str().unwrap_or_else(|| text(url, "url")))
         }
         other => Err(unsupported_content(other).into()),
     })

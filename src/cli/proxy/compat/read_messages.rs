@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::read::{
-    self, ClientRequest, Conversation, effort, flag, list, log_omitted_tools, refuse, set, text, tool,
-    unsupported_content,
+    self, ClientRequest, Conversation, effort, flag, list, log_omitted_tools, refuse, set, text, tokens,
+    tool, unsupported_content,
 };
 use tau_protocol::message::{Block, ToolCall};
 use tau_protocol::model::ThinkingLevel;
@@ -22,11 +22,8 @@ const LEVELS: [(u64, ThinkingLevel); 4] = [
 pub(super) fn read(body: &Value) -> Result<ClientRequest, UserError> {
     refuse(body, &["stop_sequences", "mcp_servers", "container"])?;
     let mut asked = ClientRequest::of(body)?;
-    asked.max_tokens = body.get("max_tokens").and_then(Value::as_u64);
-    if asked.max_tokens.is_none() {
-        return Err("`max_tokens` is missing".into());
-    }
-    asked.thinking = thinking(body)?;
+    asked.max_tokens = Some(tokens(body, "max_tokens")?.ok_or("`max_tokens` is missing")?);
+    (asked.thinking, asked.thinking_budget) = thinking(body)?;
     let user = body.get("metadata").map(|metadata| text(metadata, "user_id"));
     asked.session_id = user.unwrap_or_default().to_owned();
     let system = blocks(body.get("system").unwrap_or(&Value::Null))?;
@@ -56,17 +53,20 @@ pub(super) fn read(body: &Value) -> Result<ClientRequest, UserError> {
     Ok(asked)
 }
 
-fn thinking(body: &Value) -> Result<Option<ThinkingLevel>, UserError> {
+/// The level of thinking, and its budget.
+fn thinking(body: &Value) -> Result<(Option<ThinkingLevel>, Option<u64>), UserError> {
     let word = body.get("output_config").and_then(|config| set(config, "effort")?.as_str());
     let word = word.map(effort).transpose()?;
     let thinking = body.get("thinking").unwrap_or(&Value::Null);
     Ok(match text(thinking, "type") {
-        "adaptive" => Some(word.unwrap_or(ThinkingLevel::High)),
+        "adaptive" => (Some(word.unwrap_or(ThinkingLevel::High)), None),
         "enabled" => {
-            let budget = thinking.get("budget_tokens").and_then(Value::as_u64).unwrap_or_default();
-            word.or_else(|| LEVELS.iter().find(|(least, _)| budget >= *least).map(|(_, level)| *level))
+            let budget = tokens(thinking, "budget_tokens")?;
+            let reaches = |least: u64| budget.unwrap_or_default() >= least;
+            let level = LEVELS.iter().find(|(least, _)| reaches(*least)).map(|(_, level)| *level);
+            (word.or(level), budget)
         }
-        _ => None,
+        _ => (None, None),
     })
 }
 
@@ -100,10 +100,7 @@ fn block(part: &Value) -> Result<Block, UserError> {
             if text(source, "type") != "base64" {
                 return Err("pictures have to be sent as base64; tau proxy fetches none".into());
             }
-            Block::Image {
-                data: text(source, "data").to_owned(),
-                mime_type: text(source, "media_type").to_owned(),
-            }
+            read::image(text(source, "data"), text(source, "media_type"))?
         }
         "thinking" => Block::Thinking {
             thinking: text(part, "thinking").to_owned(),

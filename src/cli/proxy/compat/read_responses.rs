@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::read::{
     self, ClientRequest, Conversation, call, effort, list, log_omitted_tools, picture, refuse, set, text,
-    tool, unsupported_content,
+    tokens, tool, unsupported_content,
 };
 use super::read_chat::apply_tool_choice;
 use tau_protocol::message::Block;
@@ -19,7 +19,7 @@ pub(super) fn read(body: &Value) -> Result<ClientRequest, UserError> {
         return Err("`text.format` is not supported by tau proxy".into());
     }
     let mut asked = ClientRequest::of(body)?;
-    asked.max_tokens = body.get("max_output_tokens").and_then(Value::as_u64);
+    asked.max_tokens = tokens(body, "max_output_tokens")?;
     let word = body.get("reasoning").and_then(|reasoning| set(reasoning, "effort")?.as_str());
     asked.thinking = word.map(effort).transpose()?;
     asked.session_id = text(body, "prompt_cache_key").to_owned();
@@ -92,10 +92,7 @@ fn blocks(content: &Value) -> Result<Vec<Block>, UserError> {
     read::blocks(content, &|part| match text(part, "type") {
         "input_text" | "output_text" | "text" => Ok(Block::text(text(part, "text"))),
         "refusal" => Ok(Block::text(text(part, "refusal"))),
-        "input_image" => {
-            let (data, mime_type) = picture(text(part, "image_url"))?;
-            Ok(Block::Image { data, mime_type })
-        }
+        "input_image" => picture(text(part, "image_url")),
         other => Err(unsupported_content(other).into()),
     })
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use tau_agent::provider::wire_format;
 use tau_protocol::message::{Block, Message, ToolCall};
 use tau_protocol::model::{Api, Model};
 
@@ -103,12 +104,71 @@ fn reasoning_of_chat_completions_is_read_back() {
     }
 }
 
+/// Anthropic counts thinking in the limit of an answer, which is the client's.
+#[test]
+fn a_limit_stays_as_it_is_and_thinking_fits_into_it() {
+    let model = Model {
+        api: Api::AnthropicMessages,
+        reasoning: true,
+        max_tokens: 64_000,
+        ..Model::openai_compatible("http://h.example", "m")
+    };
+    let encode = |dialect: Dialect, fields: Value| {
+        let mut body =
+            json!({"model": "m", "temperature": 0.5, "messages": [{"role": "user", "content": "x"}]});
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let request = dialect.read(&body).unwrap().into_request(model.clone().into(), None);
+        wire_format(request.model.api).unwrap().encode(&request).unwrap().body
+    };
+    let messages = |limit: u64, budget: u64| {
+        let thinking = json!({"type": "enabled", "budget_tokens": budget});
+        encode(Dialect::Messages, json!({"max_tokens": limit, "thinking": thinking}))
+    };
+    for (limit, budget, wanted) in [(5_000, 4_096, 3_976), (20_000, 4_096, 4_096), (2_048, 1_024, 1_024)] {
+        let body = messages(limit, budget);
+        assert_eq!(
+            (&body["max_tokens"], &body["thinking"]["budget_tokens"]),
+            (&json!(limit), &json!(wanted))
+        );
+    }
+    for body in [
+        messages(2_047, 1_024),
+        encode(Dialect::Chat, json!({"max_completion_tokens": 1_000, "reasoning_effort": "high"})),
+    ] {
+        assert!(body["max_tokens"].as_u64() < Some(2_048), "{body}");
+        assert_eq!((&body["thinking"]["type"], &body["temperature"]), (&json!("disabled"), &json!(0.5)));
+    }
+    let body = encode(Dialect::Chat, json!({"max_completion_tokens": 4_000, "reasoning_effort": "high"}));
+    assert_eq!((&body["max_tokens"], &body["thinking"]["budget_tokens"]), (&json!(4_000), &json!(2_976)));
+}
+
 #[test]
 fn what_cannot_be_passed_on_is_refused() {
     let user = json!([{"role": "user", "content": "x"}]);
     let cases: Vec<(Dialect, Value, &str)> = vec![
         (Dialect::Chat, json!({"messages": user}), "`model` is missing"),
-        (Dialect::Chat, json!({"model": "m", "messages": []}), "no messages"),
+        (Dialect::Chat, json!({"model": "m", "messages": []}), "no message of a user"),
+        (Dialect::Chat, json!({"model": 5, "messages": user}), "`model` must be a string"),
+        (
+            Dialect::Chat,
+            json!({"model": "m", "messages": [{"role": "system", "content": "x"}]}),
+            "no message of a user",
+        ),
+        (Dialect::Chat, json!({"model": "m", "messages": user, "max_tokens": -1}), "a whole number"),
+        (Dialect::Responses, json!({"model": "m", "input": "x", "max_output_tokens": "5"}), "a whole number"),
+        (Dialect::Messages, json!({"model": "m", "messages": user, "max_tokens": 1.5}), "a whole number"),
+        (
+            Dialect::Messages,
+            json!({"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": [{"type": "image",
+                "source": {"type": "base64", "media_type": "image/png", "data": "@@"}}]}]}),
+            "not base64",
+        ),
+        (
+            Dialect::Chat,
+            json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "image_url",
+                "image_url": {"url": "data:image/png;base64,@@"}}]}]}),
+            "not base64",
+        ),
         (Dialect::Chat, json!({"model": "m", "messages": user, "n": 2}), "`n`"),
         (Dialect::Chat, json!({"model": "m", "messages": user, "stop": ["x"]}), "`stop`"),
         (Dialect::Chat, json!({"model": "m", "messages": user, "tool_choice": "required"}), "tool choices"),
