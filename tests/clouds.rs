@@ -396,7 +396,7 @@ async fn bedrock_with_profiles_and_roles() {
         ("sso", "run `aws sso login --profile sso`"),
         ("expired", "credential_process printed keys that have expired"),
         ("empty", "the profile empty has none"),
-        ("none", "the profile none has none"),
+        ("none", "there is no profile none"),
     ] {
         let env = [&base[..], &[("AWS_PROFILE", profile), ("PATH", "/bin:/usr/bin")]].concat();
         let ended = ended(home.path(), CLAUDE, &env).await;
@@ -551,6 +551,32 @@ async fn azure_with_a_key_or_a_token_of_entra() {
     assert_eq!(
         (fields["client_secret"].as_str(), fields["scope"].as_str()),
         ("secret", "https://cognitiveservices.azure.com/.default")
+    );
+    // As the portal offers them.
+    let paths = [
+        ("/", ""),
+        ("/openai/v1/", ""),
+        ("/openai/deployments/x/chat/completions?api-version=2024-02-01", ""),
+        ("/openai/v1/responses?api-version=preview", "api-version=preview"),
+    ];
+    for (path, query) in paths {
+        let url = format!("{}{path}", server.url);
+        answered(home.path(), "azure/gpt-4.1", &[("AZURE_OPENAI_ENDPOINT", &url), key]).await;
+        let asked = server.last();
+        assert_eq!((asked.path.as_str(), asked.query.as_str()), ("/openai/v1/responses", query), "{path}");
+    }
+    // Advice is about what is missing.
+    let host = ("AZURE_POD_IDENTITY_AUTHORITY_HOST", "http://127.0.0.1:1");
+    let no_key = ended(home.path(), "azure/gpt-4.1", &[endpoint, host]).await;
+    assert!(
+        no_key.err.contains("or run `az login`") && !no_key.err.contains("AZURE_OPENAI_ENDPOINT"),
+        "{no_key:?}"
+    );
+    let profile =
+        ended(home.path(), CLAUDE, &[("AWS_PROFILE", "nope"), ("AWS_REGION", "eu-central-1")]).await;
+    assert!(
+        profile.err.contains("there is no profile nope") && !profile.err.contains("set AWS_PROFILE"),
+        "{profile:?}"
     );
     let identity = format!("{}/identity", server.url);
     let env = [endpoint, ("IDENTITY_ENDPOINT", identity.as_str()), ("IDENTITY_HEADER", "the-header")];

@@ -398,6 +398,12 @@ impl Catalogue {
         }
     }
 
+    /// How to get the key that was not found; `None` for a cloud that is set up: the reason says more.
+    pub fn missing_key_advice(&self, provider: &str, keys: &Keys) -> Option<String> {
+        let speaks_itself = Cloud::of(provider).is_some() && keys.place(provider).is_some();
+        (!speaks_itself).then(|| self.key_advice(provider))
+    }
+
     /// The requirement of this provider's models: a variable, or the name of something else.
     pub fn key_requirement(&self, provider: &str) -> Option<String> {
         let login = || login::of_provider(provider).map(|_| "a login".to_owned());

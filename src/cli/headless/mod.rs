@@ -199,11 +199,9 @@ pub(crate) fn is_missing_key(failure: &Failure) -> bool {
 
 /// The failure, with a hint that works without the screen.
 pub(crate) fn no_key(setup: &Setup, provider: &str, failure: Failure) -> Refusal {
-    let hint = failure
-        .hint
-        .filter(|hint| !hint.contains("/login"))
-        .unwrap_or_else(|| setup.catalogue.key_advice(provider));
-    Refusal::config(format!("{}; {hint}", failure.message))
+    let own = failure.hint.filter(|hint| !hint.contains("/login"));
+    let hint = own.or_else(|| setup.catalogue.missing_key_advice(provider, &setup.keys));
+    Refusal::config(hint.map_or(failure.message.clone(), |hint| format!("{}; {hint}", failure.message)))
 }
 
 /// Composes an agent and passes it to a front end, with what `read` finds in the working directory and on standard

@@ -116,7 +116,11 @@ pub(super) async fn credentials(
         return Ok(found);
     }
     if finder.var("AWS_PROFILE").is_some() {
-        return Err(format!("the profile {name} has none").into());
+        return Err(match files.profile(&name).is_empty() {
+            true => UserError::new(format!("there is no profile {name}"))
+                .remedy("name one of ~/.aws/config or ~/.aws/credentials in AWS_PROFILE"),
+            false => format!("the profile {name} has none").into(),
+        });
     }
     if let Some(found) = container(finder).await? {
         return Ok(found);

@@ -3,7 +3,10 @@
 //! In the order of Azure's own libraries: a client with a secret, a workload identity, a managed identity, the
 //! command line. Source: learn.microsoft.com/azure/developer/intro/azure-developer-authentication.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
+
+use url::Url;
 
 use super::{AT_HAND, ExpiringKey, Finder, WITHIN, bearer, file, form, request};
 use tau_protocol::model::Model;
@@ -84,13 +87,19 @@ pub(super) fn address(finder: &Finder, model: &Model) -> Option<String> {
         return None;
     }
     let endpoint = finder.var("AZURE_OPENAI_ENDPOINT")?;
-    let endpoint = endpoint.trim_end_matches('/');
-    let base = match endpoint.ends_with("/openai/v1") {
-        true => endpoint.to_owned(),
-        false => format!("{endpoint}/openai/v1"),
-    };
-    Some(match finder.first(&["AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION"]) {
-        Some(version) => format!("{base}?{}", form(&[("api-version", &version)])),
-        None => base,
-    })
+    // A request says why such an address cannot be used.
+    let Some(mut url) = Url::parse(&endpoint).ok().filter(Url::has_host) else { return Some(endpoint) };
+    // The portal offers addresses of operations, with a version of an interface that is not this one:
+    // /openai/deployments/NAME/chat/completions?api-version=2024-02-01.
+    let path = format!("{}/", url.path());
+    let (base, operation) = path.split_once("/openai/").unwrap_or((&path, ""));
+    let is_version =
+        |(name, _): &(Cow<'_, str>, Cow<'_, str>)| name == "api-version" && operation.starts_with("v1/");
+    let own = url.query_pairs().find(is_version).map(|(_, version)| version.into_owned());
+    let version = finder.first(&["AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION"]).or(own);
+    let path = format!("{}/openai/v1", base.trim_end_matches('/'));
+    url.set_path(&path);
+    url.set_query(version.map(|version| form(&[("api-version", &version)])).as_deref());
+    url.set_fragment(None);
+    Some(url.into())
 }

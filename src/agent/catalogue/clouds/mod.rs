@@ -139,8 +139,9 @@ impl Clouds {
         }
         let granted = found.map_err(|why| {
             let failure = Failure::new(FailureKind::Config, format!("no {}: {why}", cloud.place()));
-            // A reason can have its own advice.
-            if why.to_string().contains("run `") { failure } else { failure.hint(cloud.advice()) }
+            // A reason can have its own advice, and a cloud that is set up has no use for that of others.
+            let has_advice = cloud.is_set_up(&self.finder.env) || why.to_string().contains("run `");
+            if has_advice { failure } else { failure.hint(cloud.advice()) }
         })?;
         let key = granted.key.clone();
         held.insert(cloud, granted);
