@@ -55,6 +55,9 @@ pub(super) fn schema() -> String {
         ValueKind::Address => {
             json!({"type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\s]+\\S*$"})
         }
+        ValueKind::AddressOrFolder => {
+            json!({"type": "string", "pattern": "^([Hh][Tt][Tt][Pp][Ss]?://[^/?#\\s]+\\S*|file:///.*)$"})
+        }
         ValueKind::Switch => json!({"type": "boolean"}),
         ValueKind::Number => json!({"type": "integer", "minimum": 0}),
         ValueKind::Dollars => json!({"type": "number", "minimum": 0}),

@@ -140,6 +140,22 @@ fn an_update_asks_is_checked_and_can_be_taken_back() {
     assert_eq!(installed.version(), format!("tau {NEWER}\n"), "back and forth");
 }
 
+/// install.sh takes such an address, so it may be exported.
+#[test]
+fn an_update_comes_from_a_folder_too() {
+    let installed = installed_or_skip!();
+    installed.release(&only_a_version(NEWER));
+    let folder = format!("file://{}/", installed.newer.path().display());
+    let update = |address: &str| {
+        installed.command(&["update", "--yes"]).env("TAU_RELEASE_URL", address).output_in_minutes()
+    };
+    let nowhere = update("file:///nowhere");
+    assert!(said(&nowhere).contains("file:///nowhere/release.json: "), "{}", said(&nowhere));
+    let updated = update(&folder);
+    assert!(updated.status.success(), "{}", said(&updated));
+    assert_eq!(installed.version(), format!("tau {NEWER}\n"));
+}
+
 #[test]
 fn an_update_that_is_not_what_the_release_says_changes_nothing() {
     let installed = installed_or_skip!();
@@ -213,7 +229,7 @@ fn where_tau_cannot_replace_itself_it_says_what_can() {
     let (code, text) = (command.output_in_minutes().status.code(), said(&command.output_in_minutes()));
     assert_eq!(code, Some(3), "{text}");
     assert!(
-        text.contains("`ftp://h.example` is not a URL of a server; write http://HOST or https://"),
+        text.contains("`ftp://h.example` is no address of releases; write https://HOST or file:///FOLDER"),
         "{text}"
     );
     let (code, text) = tau(&["uninstall"]);

@@ -16,7 +16,7 @@ use super::images::ImageProtocol;
 use super::mcp_servers::McpTable;
 use super::sandbox::NetworkAccess;
 use super::servers::Servers;
-use super::value::{self, BaseUrl, Dollars, SettingValue, Temperature, ValueKind};
+use super::value::{self, BaseUrl, Dollars, ReleaseUrl, SettingValue, Temperature, ValueKind};
 use super::web::{PrivateHosts, WebSearch};
 use crate::secrets::Secret;
 use tau_protocol::approval::PermissionMode;
@@ -393,7 +393,7 @@ settings! {
     /// Look for a newer tau once a day; nothing is sent but the request
     update_check: bool = true, Columns { env: Some("TAU_UPDATE_CHECK"), screen: true, ..COLUMNS };
     /// Address of releases, where `tau update` looks
-    release_url: BaseUrl, Columns {
+    release_url: ReleaseUrl, Columns {
         default: "the address that tau was built for, if any", env: Some("TAU_RELEASE_URL"), screen: true, ..COLUMNS
     };
     /// Certificates (PEM) to trust besides those of the system

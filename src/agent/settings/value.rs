@@ -31,6 +31,8 @@ pub enum ValueKind {
     Path,
     /// The address of a server.
     Address,
+    /// The address of a server, or `file:///` and a folder.
+    AddressOrFolder,
     /// `true` or `false`.
     Switch,
     /// A whole number, 0 or more.
@@ -59,7 +61,7 @@ impl ValueKind {
         match self {
             ValueKind::Text => "text".to_owned(),
             ValueKind::Path => "path".to_owned(),
-            ValueKind::Address => "URL".to_owned(),
+            ValueKind::Address | ValueKind::AddressOrFolder => "URL".to_owned(),
             ValueKind::Switch => "true or false".to_owned(),
             ValueKind::Number | ValueKind::Dollars => "number".to_owned(),
             ValueKind::Seconds => "seconds".to_owned(),
@@ -419,6 +421,42 @@ impl SettingValue for BaseUrl {
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         BaseUrl::new(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+/// The address of releases: that of a server, or `file:///` and a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReleaseUrl(String);
+
+impl ReleaseUrl {
+    /// Parses an address. Fails if nothing can be read there.
+    pub fn new(text: &str) -> Result<Self, UserError> {
+        if text.trim().starts_with("file:///") {
+            return Ok(ReleaseUrl(text.trim().to_owned()));
+        }
+        let wrong = |_| format!("`{text}` is no address of releases; write https://HOST or file:///FOLDER");
+        Ok(ReleaseUrl(BaseUrl::new(text).map_err(wrong)?.0))
+    }
+
+    /// The address as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl SettingValue for ReleaseUrl {
+    const KIND: ValueKind = ValueKind::AddressOrFolder;
+
+    fn show(&self) -> String {
+        self.as_str().to_owned()
+    }
+
+    fn parse(value: &OsStr) -> Result<Self, UserError> {
+        ReleaseUrl::new(text(value)?)
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        ReleaseUrl::new(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 

@@ -69,6 +69,7 @@ pub fn parse_value(kind: ValueKind, text: &str) -> Value {
         ValueKind::Text
         | ValueKind::Path
         | ValueKind::Address
+        | ValueKind::AddressOrFolder
         | ValueKind::Choice(_)
         | ValueKind::Table
         | ValueKind::Servers

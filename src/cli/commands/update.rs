@@ -46,7 +46,7 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
     let address = release::address(&environment.settings).ok_or_else(|| {
         Refusal::config(
             "no address of releases is known; set release_url in config.toml, or TAU_RELEASE_URL, to one that begins \
-             with https://",
+             with https:// or file:///",
         )
     })?;
     let http = Http::new(environment.settings.network());

@@ -58,6 +58,7 @@ fn describe_setting(setup: &Setup, row: &SettingRow) -> SettingShown {
             ValueKind::Text
             | ValueKind::Path
             | ValueKind::Address
+            | ValueKind::AddressOrFolder
             | ValueKind::Number
             | ValueKind::Seconds
             | ValueKind::Temperature

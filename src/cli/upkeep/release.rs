@@ -15,6 +15,8 @@ use serde::Deserialize;
 use tau_agent::provider::http::Http;
 use tau_agent::settings::Settings;
 use tau_tools::hashes::hexadecimal;
+use tau_tools::paths::reason;
+use tau_tools::regular_files::read_capped;
 use tau_tools::user_error::UserError;
 
 /// The address that this tau was built for; the release workflow sets it.
@@ -77,10 +79,20 @@ pub(crate) fn target() -> String {
 /// Asks for the newest release at an address. Nothing but the request is sent.
 pub(crate) async fn newest(http: &Http, address: &str) -> Result<Release, UserError> {
     let url = format!("{address}/release.json");
-    let asked = tokio::time::timeout(LIST_TIME, http.download(&url, MAX_LIST)).await;
-    let answer = asked.map_err(|_| format!("{url}: no answer within {} seconds", LIST_TIME.as_secs()))?;
-    let answer = answer.map_err(|failure| format!("{url}: {failure}"))?;
+    let answer = fetch(http, &url, MAX_LIST, LIST_TIME).await?;
     serde_json::from_slice(&answer).map_err(|_| format!("{url} is not the list of a release").into())
+}
+
+/// The file at an address: of a server, or of this machine. Fails when it is longer than `limit`, or not there
+/// within this time.
+async fn fetch(http: &Http, url: &str, limit: usize, within: Duration) -> Result<Vec<u8>, UserError> {
+    let parsed = url::Url::parse(url).ok().filter(|parsed| parsed.scheme() == "file");
+    if let Some(path) = parsed.and_then(|parsed| parsed.to_file_path().ok()) {
+        return read_capped(&path, limit as u64).map_err(|error| format!("{url}: {}", reason(&error)).into());
+    }
+    let asked = tokio::time::timeout(within, http.download(url, limit)).await;
+    let answer = asked.map_err(|_| format!("{url}: not done within {} seconds", within.as_secs()))?;
+    answer.map_err(|failure| format!("{url}: {failure}").into())
 }
 
 impl Release {
@@ -102,10 +114,7 @@ impl Release {
     ) -> Result<Vec<u8>, UserError> {
         let url = format!("{address}/{}.tar.xz", self.stem());
         let limit = usize::try_from(file.size.min(MAX_ARCHIVE)).unwrap_or(usize::MAX);
-        let asked = tokio::time::timeout(ARCHIVE_TIME, http.download(&url, limit)).await;
-        let bytes =
-            asked.map_err(|_| format!("{url}: not done within {} minutes", ARCHIVE_TIME.as_secs() / 60))?;
-        let bytes = bytes.map_err(|failure| format!("{url}: {failure}"))?;
+        let bytes = fetch(http, &url, limit, ARCHIVE_TIME).await?;
         let found = sha256(&bytes);
         if found != file.sha256 {
             let text = format!("{url} has SHA-256 {found}, but the release says {}", file.sha256);
