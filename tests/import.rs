@@ -10,7 +10,7 @@ use crate::screen::Screen;
 use crate::time_limit::RunInTime;
 
 const CLAUDE: &str = r#"{
-    "permissions": {"allow": ["Bash(npm test:*)"], "deny": ["Read(./.env)"], "defaultMode": "acceptEdits"},
+    "permissions": {"allow": ["Bash(npm test:*)", "Skill(x)"], "deny": ["Read(./.env)"], "defaultMode": "acceptEdits"},
     "env": {"ANTHROPIC_API_KEY": "sk-ant-api03-A1b2C3d4E5f6G7h8I9j0K1l2", "FOO": "bar-secret-bar"},
     "model": "claude-sonnet-4-5",
     "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]},
@@ -159,6 +159,8 @@ fn everything_is_shown_and_nothing_written() {
         "Claude Code\n",
         "permissions: 2 rules",
         "read in place: permission rules",
+        "permissions: 1 rule ",
+        "left: not used; `tau permissions` lists the rules that apply",
         "permission_mode = edits",
         "claude_hooks = true",
         "env: ANTHROPIC_API_KEY, FOO",

@@ -10,6 +10,7 @@ use super::found::{Change, Collector, Meaning, SetUp, fields, json, text_in};
 use super::servers::{Variables, add_server};
 use tau_agent::extensions::packages::{PackageRecord, layout};
 use tau_agent::settings::MAX_BYTES;
+use tau_agent::settings::claude_permissions::{self, Owner};
 use tau_tools::counted::pluralize;
 use tau_tools::regular_files::read_text;
 use tau_tools::shell_word::quote;
@@ -81,11 +82,21 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
 
 fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
     if let Some(permissions) = settings.get("permissions") {
-        let rules = ["allow", "ask", "deny"].iter().filter_map(|list| permissions.get(*list)?.as_array());
-        let rules: usize = rules.map(Vec::len).sum();
-        if rules > 0 {
-            let what = format!("permissions: {}", pluralize(rules as u64, "rule"));
-            found.add(file, what, Meaning::InPlace("permission rules"));
+        let is_used = |list: &str, rule: &Value| {
+            let alone = serde_json::json!({ "permissions": { list: [rule] } }).to_string();
+            !claude_permissions::of_text(file, &alone, &alone, Owner::User { has_mode: true }).0.is_empty()
+        };
+        let lists = ["allow", "ask", "deny"].into_iter();
+        let rules = lists.filter_map(|list| Some((list, permissions.get(list)?.as_array()?)));
+        let (used, unused): (Vec<_>, Vec<_>) = rules
+            .flat_map(|(list, rules)| rules.iter().map(move |rule| (list, rule)))
+            .partition(|(list, rule)| is_used(list, rule));
+        let what = |rules: &[_]| format!("permissions: {}", pluralize(rules.len() as u64, "rule"));
+        if !used.is_empty() {
+            found.add(file, what(&used), Meaning::InPlace("permission rules"));
+        }
+        if !unused.is_empty() {
+            found.leave_out(file, what(&unused), "not used; `tau permissions` lists the rules that apply");
         }
         if let Some(mode) = text_in(permissions, "defaultMode") {
             let what = format!("permissions.defaultMode: {mode}");
