@@ -146,7 +146,7 @@ impl Builtin {
             Operands::Jobs => text.is_some_and(|text| {
                 text.starts_with('%') || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
             }),
-            Operands::Names => text.is_some_and(|text| is_name(&text)),
+            Operands::Names => text.is_some_and(|text| is_name(&text) || stays_in_shell(&text)),
             Operands::Assignments => {
                 let texts = word.pieces.iter().map_while(|piece| match piece {
                     Piece::Text(text) => Some(text.as_str()),
@@ -264,6 +264,29 @@ fn is_obeyed(name: &str) -> bool {
     );
     OBEYED.contains(&name)
         || ["LD_", "DYLD_", "GIT_", "BASH", "COMP", "READLINE_"].iter().any(|start| name.starts_with(start))
+}
+
+/// Whether a variable that is set in the shell itself stays there: the shell does nothing with it, and no program gets
+/// it. To export it needs approval of its own.
+pub(super) fn stays_in_shell(name: &str) -> bool {
+    const OF_SHELL: &[&str] = words!(
+        "HOME PWD OLDPWD SHELL SHLVL TMPDIR TERM HOSTFILE HOSTNAME HOSTTYPE MACHTYPE OSTYPE UID EUID PPID OPTERR OPTARG \
+         REPLY MAPFILE COPROC FIGNORE GLOBIGNORE GLOBSORT POSIXLY_CORRECT TIMEFORMAT CHILD_MAX EMACS INSIDE_EMACS \
+         NLSPATH LOCPATH MAIL MAILPATH MAILCHECK"
+    );
+    const STARTS: [&str; 5] = ["PROMPT_", "HIST", "TEXTDOMAIN", "LC_", "TAU"];
+    // Both may make the shell export what it sets.
+    let exports = ["SHELLOPTS", "BASH_ENV"];
+    let is_of_shell = OF_SHELL.contains(&name)
+        || is_obeyed(name)
+        || STARTS.iter().any(|start| name.starts_with(start))
+        || ["PAGER", "EDITOR"].iter().any(|end| name.ends_with(end));
+    // Bash gives programs a value of its own for `_`.
+    name == "_"
+        || !is_of_shell
+            && name.contains(|c: char| c.is_ascii_uppercase())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && exports.iter().chain([&name]).all(|name| std::env::var_os(name).is_none())
 }
 
 /// Whether a part of a value is text that no builtin evaluates, even as an array or an index.

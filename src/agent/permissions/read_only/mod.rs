@@ -95,7 +95,12 @@ pub(super) fn is_harmless_variable(name: &str) -> bool {
 
 /// The reason a simple command may not be read-only; `None` if it is. Redirections are not checked.
 pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<String> {
-    let is_plain = |name: &&String| is_harmless_variable(name) || forms::shows_at_once(name, part);
+    let is_of_shell = part.words.is_empty() && part.shell.is_empty();
+    let is_plain = |name: &&String| {
+        is_harmless_variable(name)
+            || forms::shows_at_once(name, part)
+            || is_of_shell && builtins::stays_in_shell(name)
+    };
     if let Some(name) = part.assigned.iter().find(|name| !is_plain(name)) {
         return Some(format!("it sets {name}, which may change what programs do"));
     }

@@ -210,6 +210,12 @@ const FREE_BUILTINS: &[&str] = &[
     "exit 1",
     "x=1; for i in a; do echo $i; done",
     "a=(1 2); echo ${a[@]}",
+    "FILE=src/main.rs; cat $FILE",
+    "COUNT=$(ls | wc -l); echo $COUNT",
+    "for F in *.rs; do wc -l $F; done",
+    "read -r FIRST _ < list; echo $FIRST",
+    "ls | while read -r F; do wc -l \"$F\"; done",
+    "ALL=(1 2); echo ${ALL[@]}; unset ALL",
 ];
 
 const ASKED_BUILTINS: &[&str] = &[
@@ -277,12 +283,28 @@ const ASKED_BUILTINS: &[&str] = &[
     "shopt -s extglob",
     "export -f ls",
     "npm_config_prefix=x ls",
+    "FILE=x ls",
+    "FILE=x nice ls",
+    "FILE=x command ls",
+    "FILE=x bash -c ls",
+    "FILE=x; export FILE; ls",
+    "export FILE=x; ls",
+    "set -a; FILE=x; ls",
+    "bash -ac 'FILE=x; ls'",
+    "declare -x FILE; for FILE in x; do ls; done",
+    "LD_PRELOAD=x; ls",
+    "HOME=x; ls",
+    "EDITOR=x; ls",
 ];
 
 #[test]
 fn builtins_are_free_with_options_that_are_known_only() {
     all(FREE_BUILTINS, true);
     all(ASKED_BUILTINS, false);
+    let names = std::env::vars().map(|(name, _)| name).filter(|name| name.len() > 1);
+    let exported = names.filter(|name| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
+    let known = exported.filter(|name| !crate::permissions::read_only::is_harmless_variable(name));
+    known.for_each(|name| all(&[&format!("{name}=x; ls")], false));
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub(super) struct Part {
     /// The commands that run this one, from the outside in: their words, and the index at which this one
     /// begins.
     pub outer: Vec<(Vec<Word>, usize)>,
-    /// The words of the shell whose script is among the parts.
+    /// The words of the shell or the wrapper, if what it runs is among the parts and its own words are not judged.
     pub shell: Vec<Word>,
     /// Whether it gets further, unknown arguments.
     pub more_arguments: bool,
@@ -217,8 +217,9 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
                 let is_judged = wrappers::is_judged(&part.words);
                 let outer = std::mem::replace(&mut part, first);
                 if is_judged || !outer.redirects.is_empty() || !outer.assigned.is_empty() {
-                    let words = if is_judged { outer.words } else { Vec::new() };
-                    analysis.parts.push(Part { words, ..outer });
+                    let (words, shell) =
+                        if is_judged { (outer.words, outer.shell) } else { (Vec::new(), outer.words) };
+                    analysis.parts.push(Part { words, shell, ..outer });
                 }
             }
             CommandEffect::Script { text, at } => {
