@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// The largest file read to locate a repository, in bytes.
 const MAX_LINK: u64 = 64 * 1024;
 /// The names of rule files in any folder.
-const NAMES: [&str; 2] = [".gitignore", ".ignore"];
+const NAMES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
 
 /// True if reading a file does not block: it is regular and not too large, or cannot be opened at all.
 fn is_plain(path: &Path) -> bool {

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use ignore::overrides::{Override, OverrideBuilder};
+
 use super::path_pattern::JudgedPath;
 use super::programs::{self, Program};
 use super::shell::{DECLARING, Part, Piece, Word};
@@ -103,6 +105,15 @@ pub(super) fn shows_tracked_files(part: &Part) -> bool {
     match subcommand.as_ref() {
         "status" => options.any(|option| option.starts_with("-v") || option.starts_with("--v")),
         logs if GIT_LOGS.contains(&logs) => part.more_arguments || !options.all(is_silent),
+        // It runs `git log` with these options.
+        "bisect" if arguments(part).any(|word| has("view visualize", &word)) => !options.all(is_silent),
+        "add" | "checkout" | "commit" | "reset" => options.any(|option| {
+            let is = |long: &str, least: usize| option.len() >= least && long.starts_with(&*option);
+            let mut flags = option.chars().skip(1).take_while(|c| !"-mFCctbBSu".contains(*c));
+            is("--patch", 5)
+                || is("--interactive", 4)
+                || flags.any(|c| c == 'p' || c == 'i' && subcommand == "add")
+        }),
         other => !GIT_SILENT.contains(&other),
     }
 }
@@ -241,17 +252,53 @@ pub(super) fn makes_folders(part: &Part, is_there: bool) -> bool {
     moves || fills || is_git && git_subcommand(part).is_some_and(|word| word == "mv")
 }
 
-/// Whether a part searches a folder without hidden and ignored files.
-fn skips_hidden_files(part: &Part) -> bool {
+/// The files that a part reads although they are hidden or ignored, as patterns of rg; `None` if it reads all of them.
+fn hidden_files(part: &Part) -> Option<Vec<String>> {
     let name = program(part);
-    let wide = |word: Cow<'_, str>| {
-        word.starts_with("--hid")
-            || word.starts_with("--no-ig")
-            || word.starts_with("--unr")
-            || word.starts_with("--all")
-            || word.starts_with('-') && !word.starts_with("--") && word.contains(['u', '.', 'a', 'U'])
-    };
-    SEARCHERS.contains(&(name.as_ref(), true)) && !arguments(part).any(wide) && !part.more_arguments
+    let configures = |name: &String| name == "RIPGREP_CONFIG_PATH";
+    let is_configured = name == "rg"
+        && (part.assigned.iter().any(configures) || std::env::var_os("RIPGREP_CONFIG_PATH").is_some())
+        && !arguments(part).any(|word| word == "--no-config");
+    if !SEARCHERS.contains(&(name.as_ref(), true)) || part.more_arguments || is_configured {
+        return None;
+    }
+    const WIDE: [&str; 6] = ["hid", "no-ig", "unr", "all", "type-add", "ignore-file"];
+    let valued = if name == "rg" { "ABCEMTdefgjmrt" } else { "ABCGWgmp" };
+    let mut globs = Vec::new();
+    let mut words = part.words.iter().skip(1);
+    while let Some(word) = words.next() {
+        // An unknown end is the value of an option, or a part of it.
+        let start = || word.pieces.first().and_then(Piece::text).unwrap_or_default();
+        let text = word.literal().unwrap_or_else(|| start().into());
+        if text == "--" {
+            break;
+        }
+        let value = if let Some(long) = text.strip_prefix("--") {
+            let (long, value) =
+                long.split_once('=').map_or((long, None), |(long, value)| (long, Some(value)));
+            if WIDE.iter().any(|wide| long.starts_with(wide)) && long != "ignore-file-case-insensitive" {
+                return None;
+            }
+            has("glob iglob", long).then_some(value)
+        } else if let Some(letters) = text.strip_prefix('-') {
+            let at = letters.find(|c| valued.contains(c)).unwrap_or(letters.len());
+            let (flags, option) = letters.split_at_checked(at)?;
+            if flags.contains(['u', '.', 'a', 'U']) || name == "ag" && option.starts_with('G') {
+                return None;
+            }
+            let value = option.strip_prefix('g').filter(|_| name == "rg");
+            value.map(|value| Some(value.trim_start_matches('=')).filter(|value| !value.is_empty()))
+        } else {
+            None
+        };
+        let Some(value) = value else { continue };
+        if value.is_some() && word.literal().is_none() {
+            return None;
+        }
+        let value = value.map(str::to_owned).or_else(|| words.next()?.literal().map(Cow::into_owned))?;
+        globs.extend(Some(value).filter(|value| !value.starts_with('!')));
+    }
+    Some(globs)
 }
 
 /// Whether a part searches the working directory because it names nothing else.
@@ -274,7 +321,7 @@ pub(super) fn searches_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> bo
         }
         if text.starts_with("--") {
             is_value = !text.contains('=')
-                && ["--glob", "--type", "--regexp", "--file", "--max"]
+                && ["--glob", "--iglob", "--type", "--ignore-file", "--regexp", "--file", "--max"]
                     .iter()
                     .any(|long| text.starts_with(long));
             pattern &= !(text.starts_with("--regexp") || text.starts_with("--file"));
@@ -340,12 +387,14 @@ pub(super) fn takes_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> Optio
 pub(super) struct TooMuch;
 
 /// How a folder is searched.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Search {
-    /// Whether hidden and ignored files are skipped.
-    pub skips_hidden: bool,
+    /// Whether hidden and ignored files are skipped, except those that the patterns choose.
+    skips_hidden: bool,
+    /// The files that are read, hidden or not, if there are any patterns.
+    chosen: Option<Override>,
     /// Whether links are not followed.
-    pub skips_links: bool,
+    skips_links: bool,
 }
 
 impl Search {
@@ -359,8 +408,31 @@ impl Search {
         };
         let is_known = SEARCHERS.iter().any(|(searcher, _)| *searcher == name) && !part.more_arguments;
         let skips_links = is_known && name != "rgrep" && !arguments(part).any(follows);
-        Search { skips_hidden: skips_hidden_files(part), skips_links }
+        let globs = hidden_files(part);
+        let chosen = globs.as_ref().filter(|globs| !globs.is_empty()).map(|globs| chosen_files(globs));
+        Search { skips_hidden: globs.is_some(), chosen, skips_links }
     }
+
+    /// Whether the folders with keys in a home directory are skipped, which are hidden.
+    pub(super) fn skips_keys(&self) -> bool {
+        const HOLDING: [&str; 6] = [".ssh", ".aws", ".gnupg", ".config", ".kube", ".netrc"];
+        let is_chosen =
+            |chosen: &Override| HOLDING.iter().any(|name| chosen.matched(name, true).is_whitelist());
+        self.skips_hidden && !self.chosen.as_ref().is_some_and(is_chosen)
+    }
+}
+
+/// The files that patterns of rg choose, by the last name alone where it has a folder: where that begins is unknown.
+fn chosen_files(globs: &[String]) -> Override {
+    let mut builder = OverrideBuilder::new("/");
+    builder.case_insensitive(true).ok();
+    for glob in globs {
+        let last = glob.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        // A list that began before.
+        let is_list = last.matches('{').count() != last.matches('}').count();
+        builder.add(if is_list || last == "**" { "*" } else { last }).ok();
+    }
+    builder.build().unwrap_or_else(|_| Override::empty())
 }
 
 /// Whether a small folder contains nothing that satisfies `is_sought`, including hidden and ignored files.
@@ -392,7 +464,7 @@ fn holds_none(folder: &Path, real: &Path, is_sought: &impl Fn(&JudgedPath) -> bo
 /// The first file in a folder that satisfies `is_sought`. Fails when there are too many files to check.
 pub(super) fn find(
     folder: &Path,
-    search: Search,
+    search: &Search,
     is_sought: impl Fn(&JudgedPath) -> bool,
 ) -> Result<Option<PathBuf>, TooMuch> {
     let real = super::links::follow_links(folder);
@@ -405,6 +477,8 @@ pub(super) fn find(
         false => ignore::WalkBuilder::new(folder),
     };
     if search.skips_hidden {
+        walk.add_custom_ignore_filename(".rgignore");
+        walk.overrides(search.chosen.clone().unwrap_or_else(Override::empty));
         walk.filter_entry(|entry| entry.depth() == 0 || ignore_files::enters(entry));
     } else {
         walk.standard_filters(false);

@@ -38,7 +38,7 @@ impl Judge<'_> {
         }
         self.check_protected_path(&judged, is_used, findings);
         if is_used == Use::Read && !SEARCHING_TOOLS.contains(&call.tool) && links::is_folder(&judged.real) {
-            self.inside(&judged, Use::Read, Search::default(), false, Some(call.tool), findings);
+            self.inside(&judged, Use::Read, &Search::default(), false, Some(call.tool), findings);
         }
         let shown = self.display_path(path);
         for finding in findings.iter_mut().skip(before) {
@@ -158,7 +158,7 @@ impl Judge<'_> {
         let is_it = |path: &JudgedPath| {
             text.meets(&PathText::from(path.plain.as_path())) && pattern.concerns(path, &self.places)
         };
-        match folders::find(&start, Search::default(), is_it) {
+        match folders::find(&start, &Search::default(), is_it) {
             Ok(None) => Match::No,
             Ok(Some(_)) => Match::Yes,
             Err(folders::TooMuch) => Match::May,
@@ -352,13 +352,13 @@ impl Judge<'_> {
         if replaces || !folders::leaves_folders(part) {
             let search = Search::of(part);
             if !folders::reads_names_only(part) && !folders::only_rewrites(part) {
-                self.inside(path, Use::Read, search, false, None, findings);
+                self.inside(path, Use::Read, &search, false, None, findings);
             }
             // Found files are named on their own.
             if !only_reads && !folders::removes_found_files(part) {
-                self.inside(path, Use::Write, search, replaces, None, findings);
+                self.inside(path, Use::Write, &search, replaces, None, findings);
             }
-            let is_hidden = only_reads && search.skips_hidden;
+            let is_hidden = only_reads && search.skips_keys();
             let is_used = if only_reads { Use::Read } else { Use::Write };
             let touches = only_reads || replaces || folders::fills_folders(part);
             if touches
@@ -376,7 +376,7 @@ impl Judge<'_> {
         &self,
         folder: &JudgedPath,
         is_used: Use,
-        search: Search,
+        search: &Search,
         replaced: bool,
         tool: Option<&str>,
         findings: &mut Vec<Finding>,

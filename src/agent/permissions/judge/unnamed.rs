@@ -47,7 +47,7 @@ impl Judge<'_> {
         self.judge_tracked_files(part, scene, findings);
         if let Some(search) = folders::takes_here(part, |word| scene.is_there(word)) {
             for folder in scene.working_directories() {
-                self.inside(&folder, Use::Read, search, false, None, findings);
+                self.inside(&folder, Use::Read, &search, false, None, findings);
             }
         }
         let program = folders::program(part);
@@ -157,7 +157,7 @@ impl Judge<'_> {
             };
             let found = roots
                 .iter()
-                .find_map(|root| folders::find(&root.plain, Search::default(), is_it).transpose());
+                .find_map(|root| folders::find(&root.plain, &Search::default(), is_it).transpose());
             findings.extend(found.map(|found| {
                 let path: PathBuf = found.unwrap_or_default();
                 let shown = if path.as_os_str().is_empty() {

@@ -52,6 +52,16 @@ fn git_does_not_show_what_a_rule_denies_of_tracked_files() {
         "git --no-pager show",
         "git fast-export HEAD",
         "git future-command",
+        "git add -p",
+        "git add -i",
+        "git add --patch src",
+        "git reset -p HEAD~1",
+        "git checkout -p HEAD~1",
+        "git checkout --patch",
+        "git commit -vp",
+        "git commit --interactive",
+        "git bisect view -p",
+        "git bisect visualize --patch",
     ];
     let silent = [
         "git status --short",
@@ -64,6 +74,12 @@ fn git_does_not_show_what_a_rule_denies_of_tracked_files() {
         "git rev-parse HEAD",
         "git reflog",
     ];
+    let changing = [
+        "git commit -m'fix parser' -i a.txt",
+        "git checkout -bpatch",
+        "git fetch -p",
+        "git bisect view --stat",
+    ];
     for (list, tracked, expected) in [
         (Deny, &[".env", "src/main.rs"] as &[_], Ask),
         (Deny, &["a.txt", "sub/.env"], Ask),
@@ -74,6 +90,7 @@ fn git_does_not_show_what_a_rule_denies_of_tracked_files() {
         let permissions = stage.permissions(&[("read(**/.env)", list)]);
         stage.check(&permissions, PermissionMode::Auto, &[expected], &showing);
         stage.check(&permissions, PermissionMode::Ask, &[Allow], &silent);
+        stage.check(&permissions, PermissionMode::Auto, &[Allow], &changing);
         std::fs::remove_file(git.join("index")).unwrap();
     }
     // The tracked files are unknown.

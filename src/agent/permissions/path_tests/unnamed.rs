@@ -61,6 +61,21 @@ const READING: &[&str] = &[
     "grep -f .env a.txt",
     "grep --file=.env a.txt",
     "git stash -a; git stash show -p",
+    "rg -g '*' SECRET",
+    "rg -g '*' SECRET sub",
+    "rg -g '**' SECRET",
+    "rg -ng '*env' SECRET",
+    "rg -g'.[e]nv' SECRET",
+    "rg -g=.env SECRET",
+    "rg -g 'sub/.e*' SECRET",
+    "rg -g '{a,sub/.env}' SECRET",
+    "rg -g '*.rs' -g '.env' SECRET",
+    "rg --glob='.env*' SECRET",
+    "rg --iglob .ENV SECRET",
+    "rg --ignore-file a.txt SECRET",
+    "rg --type-add 'x:.env' -tx SECRET",
+    "RIPGREP_CONFIG_PATH=a.txt rg SECRET",
+    "ag -G env SECRET",
 ];
 
 /// They read files that are named elsewhere, so any.
@@ -116,6 +131,14 @@ const OTHERS: &[&str] = &[
     "npx serve src",
     "php -S localhost:8000 -t src",
     "fd -e rs -x wc -l",
+    "rg -g '*.rs' SECRET",
+    "rg -g'*.rs' SECRET",
+    "rg -ig '*.txt' SECRET sub",
+    "rg -g '!dist' -g '!.env.example' SECRET",
+    "rg -g 'src/**/*.{rs,toml}' SECRET .",
+    "rg --glob='*.env.md' SECRET",
+    "rg -trust -m1 -A 3 'a.u' src",
+    "rg --ignore-case SECRET",
     "git add -f a.txt",
     "git add -f src",
     "git add -A '*.rs'",
@@ -156,4 +179,14 @@ fn what_takes_a_whole_folder_or_makes_a_name_may_read_a_file_in_it() {
     stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Allow], LISTED);
     let elsewhere = stage.permissions(&[("read(**/*.pem)", Deny)]);
     stage.check(&elsewhere, PermissionMode::Auto, &[Allow], READING);
+}
+
+#[test]
+fn a_file_of_rules_may_make_a_search_read_a_hidden_file() {
+    let stage = Stage::new();
+    let rules = stage.permissions(&[("read(**/.env)", Deny)]);
+    let commands = ["rg SECRET", "rg SECRET sub"];
+    stage.check(&rules, PermissionMode::Ask, &[Allow], &commands);
+    std::fs::write(stage.work().join("sub/.rgignore"), "!.env\n").unwrap();
+    stage.check(&rules, PermissionMode::Ask, &[Ask], &commands);
 }
