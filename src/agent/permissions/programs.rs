@@ -510,6 +510,7 @@ pub(super) fn reads_names(part: &Part) -> bool {
     name(&part.words).is_none()
         || has_word_of(INSTRUCTED, part)
         || has_word_of(LISTED, part)
+        || name(&part.words).is_some_and(|name| ["sftp", "lftp", "ftp"].contains(&name.as_ref()))
         // The input of `xargs` are arguments.
         || part.more_arguments
         || !takes_data(&part.words, part.more_arguments)

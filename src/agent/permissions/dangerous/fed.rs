@@ -2,7 +2,7 @@
 
 use super::printing::{chooses, gives, is_positional, printed_names, word_of};
 use super::targets::Targets;
-use super::{CommandLoss, find_starts, has_option, is_narrowed};
+use super::{CommandLoss, find_starts, git, has_option, is_narrowed};
 use crate::permissions::programs;
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
@@ -20,13 +20,21 @@ pub(super) fn find_loss(
     targets: &Targets<'_>,
 ) -> Option<CommandLoss> {
     let name = programs::name(&part.words)?;
+    if name == "git" {
+        return git::loss_of_input(part, analysis);
+    }
     let arguments = part.words.get(1..).unwrap_or_default();
     let removes = |word: &Word| word.literal().is_some_and(|text| has(REMOVING, programs::base(&text)));
     if !(has(REMOVING, &name) || has(FEEDING, &name) && arguments.iter().any(removes)) {
         return None;
     }
     let is_recursive = name != "rm" || has_option(arguments, "rR", "recursive");
-    let given = part.texts.iter().filter(|_| part.more_arguments).flat_map(|text| text.split_whitespace());
+    // A script that `xargs` runs removes its arguments.
+    let scripts = analysis.parts.iter().filter(|other| !other.shell.is_empty() && other.more_arguments);
+    let is_argument = |word: &Word| is_positional(word, command);
+    let scripts = scripts.filter(|_| arguments.iter().any(is_argument));
+    let feeding = std::iter::once(part).filter(|part| part.more_arguments).chain(scripts);
+    let given = feeding.flat_map(|part| &part.texts).flat_map(|text| text.split_whitespace());
     let given = given.map(word_of).find_map(|word| targets.loss(&word, part.elsewhere));
     if let Some(loss) = given.filter(|_| is_recursive) {
         return Some((format!("it removes {}", loss.what()), None));
@@ -70,6 +78,7 @@ fn sources<'a>(part: &Part, command: &str, analysis: &'a Analysis) -> (Vec<&'a P
             _ => spans.push(word.span.clone()),
         }
     }
+    let has_script = analysis.parts.iter().any(|other| !other.shell.is_empty() && other.more_arguments);
     let feeds = |other: &Part| {
         let behind = command.get(other.span.end..).unwrap_or_default().trim_start();
         let before = command.get(..other.span.start).unwrap_or_default().trim_end();
@@ -80,7 +89,7 @@ fn sources<'a>(part: &Part, command: &str, analysis: &'a Analysis) -> (Vec<&'a P
             |span: &std::ops::Range<usize>| span.contains(&other.span.start) && *span != part.span;
         !std::ptr::eq(*other, part)
             && (spans.iter().any(is_within)
-                || (is_piped || is_read) && feeds(other)
+                || (is_piped || is_read || is_positional && has_script) && feeds(other)
                 || is_positional && gives(other, command))
     };
     let sources: Vec<&Part> = analysis.parts.iter().filter(is_source).collect();

@@ -9,7 +9,7 @@ use crate::permissions::subcommands::has;
 /// Tests by name or place.
 const NAMES: &str = "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname";
 /// Tests that few files pass.
-const OTHERS: &str = "-mtime -atime -ctime -mmin -amin -cmin -newer -empty -inum -samefile -xtype -size";
+const OTHERS: &str = "-empty -inum -samefile -xtype -size";
 /// Actions that remove, run or print the files that were found.
 const ACTIONS: &str = "-delete -exec -execdir -ok -okdir -print -print0 -printf -fprint -fprint0 -ls";
 
@@ -58,7 +58,9 @@ fn narrows(tests: &[Cow<'_, str>]) -> bool {
             }
             word if has(NAMES, word) => is_narrow |= !is_negated && chooses(word, value),
             word if has(OTHERS, word) => {
-                is_narrow |= !(is_negated || word == "-size" && value.starts_with(['+', '-']));
+                let is_wide =
+                    word == "-size" && value.starts_with(['+', '-']) || word == "-xtype" && value != "l";
+                is_narrow |= !(is_negated || is_wide);
             }
             _ => {}
         }

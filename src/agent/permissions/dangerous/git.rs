@@ -5,9 +5,10 @@
 use std::borrow::Cow;
 
 use super::CommandLoss;
+use super::printing;
 use super::targets::Targets;
-use crate::permissions::programs::Program;
-use crate::permissions::shell::{Piece, Word};
+use crate::permissions::programs::{self, Program};
+use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 
 /// Branches that are shared with others.
@@ -116,6 +117,39 @@ fn default_branch_removal(subcommand: &str, words: &[Word]) -> Option<(String, O
         format!("it removes {branch}, and commits that no other branch has are hard to find again"),
         Some(removes),
     ))
+}
+
+/// The loss if git removes the branches that its input names, or another git.
+pub(super) fn loss_of_input(part: &Part, analysis: &Analysis) -> Option<CommandLoss> {
+    let program = Program::find_by_name("git")?;
+    let subcommand = |part: &Part| {
+        let (places, _) = program.subcommand(&part.words);
+        let at = places.start;
+        Some((part.words.get(at)?.literal()?.into_owned(), part.words.get(at + 1..)?.to_vec()))
+    };
+    let (name, rest) = subcommand(part)?;
+    let removes = match name.as_str() {
+        "update-ref" => part.texts.iter().flat_map(|text| text.lines()).any(|line| {
+            let mut words = line.split_whitespace();
+            let branch = (words.next() == Some("delete")).then(|| words.next()).flatten();
+            branch.is_some_and(|branch| {
+                DEFAULT_BRANCHES.contains(&branch.strip_prefix("refs/heads/").unwrap_or(branch))
+            })
+        }),
+        "branch" => {
+            let lists = |other: &Part| {
+                !std::ptr::eq(other, part)
+                    && programs::name(&other.words).is_some_and(|name| name == "git")
+                    && subcommand(other).is_some_and(|(name, _)| has("branch for-each-ref show-ref", &name))
+            };
+            part.more_arguments
+                && option(&rest, "D", "").is_some()
+                && analysis.parts.iter().any(lists)
+                && !analysis.parts.iter().any(printing::is_choosing)
+        }
+        _ => false,
+    };
+    removes.then(|| ("it removes the default branch, and commits that no other has".to_owned(), None))
 }
 
 fn lose(what: &str) -> String {

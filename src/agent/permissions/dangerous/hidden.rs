@@ -10,6 +10,7 @@ use crate::permissions::links;
 use crate::permissions::programs::{self, base};
 use crate::permissions::shell::{self, Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
+use crate::permissions::word_texts::is_filled_in;
 
 /// Builtins that run a text, now or later.
 const EVALUATING: &str = "eval source . trap alias mapfile readarray coproc bind complete";
@@ -44,6 +45,7 @@ pub(super) fn find_danger(
         } else if name.as_deref() == Some("env") {
             texts.push((command_of_env(&part.words), part.span.clone()));
         }
+        texts.extend(filled_texts(part, name.as_deref()).map(|text| (text, part.span.clone())));
         let alias = |word: &Word| word.clone().value_of(name.as_deref()?).map(|value| value.display());
         let aliases =
             analysis.parts.iter().filter(|other| programs::name(&other.words).as_deref() == Some("alias"));
@@ -68,6 +70,8 @@ pub(super) fn find_danger(
         }
     }
     let whole = 0..command.len();
+    // `select` runs its commands for one of the words.
+    texts.extend(command.contains("select ").then(|| (command.replace("select ", "for "), whole.clone())));
     if command.contains("+=") {
         // An appended value counts as one more value of the variable.
         texts.push((command.replace("+=", "="), whole.clone()));
@@ -96,6 +100,33 @@ pub(super) fn find_danger(
             super::find_dangers(&targets, text, &analysis).into_iter().next().map(|(danger, _)| danger.text);
         let deeper = || find_danger(text, &analysis, &targets, depth + 1).map(|(danger, _)| danger);
         Some((known.or_else(|| (depth < MAX_DEPTH).then(deeper).flatten())?, span))
+    })
+}
+
+/// The commands in which `xargs` and `parallel` put what they are given in the command itself: `'rm -rf {}' ::: ~`.
+fn filled_texts(part: &Part, name: Option<&str>) -> impl Iterator<Item = String> {
+    let written = |word: &Word| {
+        let mut word = word.clone();
+        if is_filled_in(&word) {
+            (word.is_brace, _) = (false, word.pieces.pop());
+        }
+        word.display()
+    };
+    let mut words = part.words.iter().skip(1);
+    let is_list = |word: &Word| word.literal().is_some_and(|text| text.starts_with(":::"));
+    let before: Vec<String> = words.by_ref().take_while(|word| !is_list(word)).map(written).collect();
+    let listed: Vec<String> = words.filter(|_| name == Some("parallel")).map(Word::display).collect();
+    let inputs = part.texts.iter().filter(|_| part.more_arguments || name == Some("parallel"));
+    let given = inputs.flat_map(|text| text.split_whitespace()).map(str::to_owned).chain(listed);
+    let given: Vec<String> = given.take(MAX_TEXTS).collect();
+    let whole = (name == Some("parallel")).then(|| before.join(" "));
+    let commands: Vec<String> = before.into_iter().filter(|text| text.contains("{}")).chain(whole).collect();
+    given.into_iter().flat_map(move |given| {
+        let fill = |text: &String| match text.contains("{}") {
+            true => text.replace("{}", &given),
+            false => format!("{text} {given}"),
+        };
+        commands.iter().map(fill).collect::<Vec<_>>()
     })
 }
 

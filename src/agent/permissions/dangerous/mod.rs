@@ -22,7 +22,7 @@ use super::arguments;
 use super::judge::{Finding, Judge};
 use super::programs;
 use super::rule::Pattern;
-use super::shell::{Analysis, Direction, Part, Word};
+use super::shell::{Analysis, Direction, Part, Piece, Word, chosen_folder};
 use super::strict::inner_commands;
 use super::subcommands::has;
 use super::words_as_paths::Scene;
@@ -105,6 +105,8 @@ fn find_dangers<'a>(
         let renamed = part.renamed.iter().filter(|words| words.first() != part.words.first());
         let forms = std::iter::once(&part.words).chain(renamed);
         let found = forms.filter_map(|words| of_words(words, part, targets));
+        let moved = in_chosen_folder(part);
+        let found = found.chain(moved.and_then(|moved| of_words(&moved.words, &moved, targets)));
         let wanted = |name: &str| is_dangerous(name);
         let inner = inner_commands(&part.words, part.more_arguments, &wanted);
         let listed = languages::commands(part, targets);
@@ -123,6 +125,26 @@ fn find_dangers<'a>(
         [downloads::run(command, analysis, targets.scene), fork_bomb(command)].into_iter().flatten();
     dangers.extend(everywhere.map(|(text, span)| (Danger { text, span, named: None }, None)));
     dangers
+}
+
+/// A part with the folder that `env -C` or `sudo -D` chooses for it before what it names.
+fn in_chosen_folder(part: &Part) -> Option<Part> {
+    let folders = part.outer.iter().rev().filter_map(|(words, start)| chosen_folder(words, *start));
+    let begin = |folder: &Word, word: &mut Word| {
+        if word.pieces.iter().find_map(Piece::text).is_none_or(|text| !text.starts_with(['-', '/'])) {
+            let pieces = folder.pieces.iter().cloned().chain([Piece::Text("/".to_owned())]);
+            // The first piece of a brace expansion only marks it.
+            let start = usize::from(word.is_brace);
+            word.pieces.splice(start..start, pieces);
+        }
+    };
+    let mut folders = folders.peekable();
+    folders.peek()?;
+    let mut moved = Part { elsewhere: false, ..part.clone() };
+    for folder in folders {
+        moved.words.iter_mut().skip(1).for_each(|word| begin(&folder, word));
+    }
+    Some(moved)
 }
 
 /// All programs with dangerous uses, in order.

@@ -24,6 +24,11 @@ pub(super) fn gives(part: &Part, command: &str) -> bool {
 /// A word of the input, in which the shell has replaced `~`.
 pub(super) fn word_of(text: &str) -> Word {
     let home = ["~", "$HOME", "${HOME}"].iter().find_map(|home| text.strip_prefix(home));
+    if let Some(rest) = ["$PWD", "${PWD}"].iter().find_map(|start| text.strip_prefix(start)) {
+        let mut word = Word::of_text(rest);
+        word.pieces.insert(0, Piece::Variable("PWD".to_owned()));
+        return word;
+    }
     let mut word = Word::of_text(home.unwrap_or(text));
     if home.is_some() {
         word.pieces.insert(0, Piece::Home);
@@ -62,7 +67,12 @@ pub(super) fn printed_names(part: &Part) -> Option<Vec<Word>> {
 }
 
 /// Whether a part leaves out lines of what it reads.
+pub(super) fn is_choosing(part: &Part) -> bool {
+    programs::name(&part.words).is_some_and(|name| has(CHOOSING, &name))
+}
+
+/// Whether a part leaves out all lines but some.
 pub(super) fn chooses(part: &Part) -> bool {
     let is_inverse = has_option(part.words.get(1..).unwrap_or_default(), "v", "invert-match");
-    programs::name(&part.words).is_some_and(|name| has(CHOOSING, &name)) && !is_inverse
+    is_choosing(part) && !is_inverse
 }

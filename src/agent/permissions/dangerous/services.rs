@@ -39,9 +39,11 @@ const LOSSES: &[(&str, &str, &str)] = &[
          persistentvolumeclaim|persistentvolumeclaims|crd|crds|customresourcedefinition|customresourcedefinitions",
         "it removes everything that belongs to it in the cluster, with the data",
     ),
+    ("k kubecolor", "delete /ns|namespace|namespaces|pv|pvc|crd|crds", RESOURCES),
     ("kubectl oc", "delete -A|--all-namespaces", RESOURCES),
     ("kubectl oc", "delete /all --all", RESOURCES),
     ("eksctl kops", "delete", RESOURCES),
+    ("helmfile", "destroy", RESOURCES),
     ("etcdctl", "del --prefix|--from-key", DATABASE),
     ("consul", "kv delete -recurse", DATABASE),
     ("vault", "kv destroy", DATABASE),
@@ -58,14 +60,18 @@ const LOSSES: &[(&str, &str, &str)] = &[
     // Clouds.
     ("aws", "s3 rm --recursive", STORED),
     ("aws", "s3 rb --force", STORED),
+    ("aws", "s3 sync --delete", STORED),
     ("aws", "? delete-*|terminate-*|purge-*|schedule-key-deletion", RESOURCES),
     ("gcloud", "* delete|destroy|purge", RESOURCES),
     ("gcloud", "storage rm -r|-R|--recursive", STORED),
     ("gsutil", "rm -r|-R", STORED),
     ("gsutil", "rb", STORED),
+    ("gsutil", "rm =**", STORED),
+    ("gsutil", "rsync -d", STORED),
+    ("s5cmd", "rm|rb", STORED),
     ("bq", "rm", DATABASE),
     ("az", "* delete|delete-batch|purge", RESOURCES),
-    ("azcopy", "remove|rm --recursive", STORED),
+    ("azcopy", "remove|rm", STORED),
     ("doctl hcloud linode-cli scw ibmcloud vultr-cli civo exo", "* delete|destroy|rm", RESOURCES),
     ("oci", "* delete|terminate", RESOURCES),
     ("heroku", "destroy|apps:destroy|addons:destroy|pg:reset|pg:backups:delete", RESOURCES),
@@ -77,7 +83,9 @@ const LOSSES: &[(&str, &str, &str)] = &[
     ("firebase", "firestore:delete|database:remove", DATABASE),
     ("supabase", "db reset", DATABASE),
     ("supabase", "projects delete", RESOURCES),
-    ("rclone", "purge|delete", STORED),
+    ("rclone", "purge|delete|sync", STORED),
+    ("mc", "mirror --remove", STORED),
+    ("s3cmd", "sync --delete-removed", STORED),
     ("mc s3cmd", "rm|del -r|--recursive", STORED),
     ("mc s3cmd", "rb", STORED),
     // Forges and registries.
@@ -94,6 +102,11 @@ const LOSSES: &[(&str, &str, &str)] = &[
     // Databases.
     ("dropdb", "", DATABASE),
     ("mysqladmin", "drop", DATABASE),
+    ("dotnet dotnet-ef", "* database drop", DATABASE),
+    ("dotnet-ef", "database drop", DATABASE),
+    ("turso", "db destroy", DATABASE),
+    ("pscale", "database|branch delete", DATABASE),
+    ("neonctl neon", "projects|branches|databases delete", DATABASE),
     ("rabbitmqctl", "reset|force_reset|delete_queue|delete_vhost|purge_queue", DATABASE),
     ("kafka-topics kafka-topics.sh", "--delete", DATABASE),
     (
@@ -142,7 +155,7 @@ const LOSSES: &[(&str, &str, &str)] = &[
 
 /// Clients of databases, which take statements as words or input.
 const CLIENTS: &str = "psql mysql mariadb sqlite3 duckdb cockroach clickhouse clickhouse-client cqlsh sqlcmd sqlplus \
-                       pgcli mycli litecli usql bq turso mongosh mongo redis-cli valkey-cli";
+                       pgcli mycli litecli usql bq turso mongosh mongo redis-cli valkey-cli wrangler prisma";
 /// Objects of a database that hold data.
 const HOLDING: &str = "database schema keyspace table tablespace collection";
 
@@ -198,8 +211,8 @@ pub(in crate::permissions) fn needed_words(
             continue;
         }
         if let Some(end) = need.strip_prefix('=') {
-            let ends = |text: &&Cow<'_, str>| text.to_ascii_uppercase().ends_with(end);
-            found.push(literals.iter().find(ends)?.to_string());
+            let ends = |text: &String| text.to_ascii_uppercase().ends_with(end);
+            found.push(words.iter().skip(1).map(Word::display).find(ends)?);
             continue;
         }
         if need == "*" {
@@ -278,8 +291,15 @@ fn removing(text: &str) -> Option<&'static str> {
             ("flushall" | "flushdb", _) => Some("it"),
             ("drop", Some(what)) if has(HOLDING, what) => Some("DROP"),
             ("truncate", Some(_)) => Some("TRUNCATE"),
-            ("delete", Some("from")) if !words.any(|word| has("where using limit join", word)) => {
-                Some("DELETE without WHERE")
+            ("delete", Some("from")) => {
+                let rest: Vec<&str> = words.collect();
+                let chooses = rest.iter().position(|word| has("where using limit join", word));
+                let all = chooses.and_then(|at| rest.get(at..)).is_none_or(|chosen| {
+                    let [first, test @ ..] = chosen else { return true };
+                    let test = test.concat();
+                    *first == "where" && has("true 1 1=1 (1=1) 1<>0 notfalse", &test)
+                });
+                all.then_some("DELETE without WHERE")
             }
             _ => None,
         }

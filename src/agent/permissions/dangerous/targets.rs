@@ -278,14 +278,17 @@ impl<'a> Targets<'a> {
 
     fn loss_of_text(&self, text: &str, elsewhere: bool) -> Option<Loss> {
         let path = Path::new(text);
+        // These lead to any folder.
+        let is_open = |path: &Path| path.starts_with("/dev/fd") || path.starts_with("/proc");
+        let loss = |path: &Path| self.loss_of_path(path).or_else(|| is_open(path).then_some(Loss::Unknown));
         if path.is_absolute() {
-            return self.loss_of_path(&normalise(path));
+            return loss(&normalise(path));
         }
         let is_all = |text: &str| matches!(normalise(Path::new(text)).to_str(), Some("" | "*" | ".*" | "**"));
         if (elsewhere || self.has_others) && (is_all(text) || text.starts_with("..")) {
             return Some(Loss::Unknown);
         }
-        self.directories.iter().find_map(|base| self.loss_of_path(&normalise(&base.join(path))))
+        self.directories.iter().find_map(|base| loss(&normalise(&base.join(path))))
     }
 
     /// The loss of a path, which may contain `*` and other wildcards.

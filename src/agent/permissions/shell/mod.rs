@@ -24,6 +24,7 @@ pub(super) use words::{Doubt, Piece, Word};
 use simple::Simple;
 use tau_tools::invisible::is_invisible;
 use wrappers::CommandEffect;
+pub(super) use wrappers::chosen_folder;
 pub(super) use written::reads_by_itself;
 
 /// The maximum length of a command that is analysed, in bytes; a longer one needs approval.

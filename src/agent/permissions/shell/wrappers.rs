@@ -249,7 +249,26 @@ fn plain(words: &[Word], wrapper: &Wrapper) -> CommandEffect {
     if start >= words.len() {
         return CommandEffect::Plain;
     }
-    CommandEffect::Runs(vec![Run::rest(words, start)])
+    let elsewhere = chosen_folder(words, start).is_some();
+    CommandEffect::Runs(vec![Run { elsewhere, ..Run::rest(words, start) }])
+}
+
+/// The folder in which `env` or `sudo` runs the command that begins at an index.
+pub(in crate::permissions) fn chosen_folder(words: &[Word], start: usize) -> Option<Word> {
+    let name = words.first().and_then(Word::literal)?;
+    let letter = match base(&name) {
+        "env" => "-C",
+        "sudo" => "-D",
+        _ => return None,
+    };
+    let options = words.get(1..start)?;
+    options.iter().enumerate().find_map(|(at, word)| {
+        let text = word.literal()?;
+        if text == letter || text == "--chdir" {
+            return options.get(at + 1).cloned();
+        }
+        text.strip_prefix("--chdir=").or_else(|| text.strip_prefix(letter)).map(Word::of_text)
+    })
 }
 
 fn has_option(words: &[Word], end: usize, short: char, long: &str) -> bool {
@@ -296,6 +315,10 @@ fn env(words: &[Word]) -> CommandEffect {
             "-C" | "--chdir" => {
                 elsewhere = true;
                 at += 2;
+            }
+            text if text.starts_with("--chdir=") || text.starts_with("-C") => {
+                elsewhere = true;
+                at += 1;
             }
             text if text.starts_with("--unset=") => at += 1,
             text if text.starts_with('-') => return doubt("an option of env that can run a text", at),

@@ -127,6 +127,68 @@ fn dangers_in_pieces_are_asked_in_every_mode() {
     check(&rules, PermissionMode::Auto, Allow, EVERYDAY_IN_PIECES);
 }
 
+/// What is removed is found by age, chosen by an option, behind a process or given by another command.
+const ELSEWHERE: &[&str] = &[
+    "find . -mtime +0 -delete",
+    "find . -type f -mmin -600 -delete",
+    "find .. -newer x -delete",
+    "find ~ -atime +1 -exec rm -rf {} +",
+    "find . -name x -or -mtime +0 -delete",
+    "find . -xtype f -delete",
+    "env -C .. rm -rf work",
+    "env -C / rm -rf home etc",
+    "env --chdir=/ rm -rf home",
+    "env -C/ rm -rf home",
+    "env A=b -C .. rm -rf ./work",
+    "env -C / env -C home rm -rf .",
+    "sudo -D / rm -rf home",
+    "sudo --chdir=/ rm -rf home",
+    "rm -rf /proc/$$/cwd/*",
+    "rm -rf /proc/$PPID/cwd/*",
+    "rm -rf /proc/1/root/etc",
+    "rm -rf /dev/fd/9/*",
+    "rm -rf /proc/self/fd/8/",
+    "cd /proc/self/cwd && rm -rf target",
+    "echo $PWD | xargs sh -c 'rm -rf \"$@\"' _",
+    "echo ~ | xargs bash -c 'rm -rf \"$0\"'",
+    "xargs sh -c 'rm -rf \"$@\"' _ <<< ~",
+    "xargs -I{} sh -c 'rm -rf \"{}\"' <<< $PWD",
+    "echo ~ | xargs -I{} sh -c 'rm -rf {}'",
+    "select x in ~; do rm -rf $x/*; break; done",
+    "parallel 'rm -rf {}' ::: ~",
+    "parallel rm -rf ::: . x",
+    "git branch | xargs git branch -D",
+    "git for-each-ref --format='%(refname:short)' | xargs -n1 git branch -D",
+    "git update-ref --stdin <<< 'delete refs/heads/main'",
+    "echo 'delete refs/heads/main' | git update-ref --stdin",
+];
+
+const EVERYDAY_ELSEWHERE: &[&str] = &[
+    "find logs -mtime +7 -delete",
+    "find /tmp/cache -mtime +7 -delete",
+    "find . -name '*.log' -mtime +7 -delete",
+    "find . -xtype l -delete",
+    "find . -type d -empty -delete",
+    "env -C sub rm -rf target",
+    "env -C /srv/data rm -rf other",
+    "sudo -D /srv/app rm -rf cache",
+    "cat /proc/self/status",
+    "ls *.o | xargs sh -c 'rm -rf \"$@\"' _",
+    "parallel 'rm -rf {}' ::: a b",
+    "parallel gzip ::: a b",
+    "git branch --merged | grep -v main | xargs git branch -D",
+    "git branch -D topic",
+    "git update-ref --stdin <<< 'delete refs/heads/topic'",
+    "psql -c 'select a from b'",
+];
+
+#[test]
+fn removals_elsewhere_are_asked_in_every_mode() {
+    let rules = permissions(&[("bash", Allow)]);
+    check(&rules, PermissionMode::Auto, Ask, ELSEWHERE);
+    check(&rules, PermissionMode::Auto, Allow, EVERYDAY_ELSEWHERE);
+}
+
 #[test]
 fn removals_in_other_languages_are_asked_in_every_mode() {
     let rules = permissions(&[("bash", Allow)]);
