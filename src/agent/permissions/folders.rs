@@ -202,7 +202,12 @@ pub(super) fn removes_found_files(part: &Part) -> bool {
 
 /// Whether a part may put files that it does not name into the folders that it names.
 pub(super) fn fills_folders(part: &Part) -> bool {
-    FILLING.contains(&program(part).as_ref()) && !leaves_folders(part)
+    FILLING.contains(&program(part).as_ref()) && !leaves_folders(part) || extracts_module(part)
+}
+
+/// Whether a module of Python unpacks an archive.
+fn extracts_module(part: &Part) -> bool {
+    has("tarfile zipfile", &builder(part)) && arguments(part).any(|word| has("-e --extract", &word))
 }
 
 /// Whether a part writes files whose names it does not tell into the working directory, as it names no other folder.
@@ -230,6 +235,7 @@ pub(super) fn unpacks_here(part: &Part) -> bool {
         "7z" | "7za" | "7zr" | "7zz" => ["x", "e"].contains(&first.as_str()) && !letter(&['o']),
         "unrar" | "rar" | "ar" | "jar" => first.trim_start_matches('-').starts_with(['x', 'e']),
         "unar" | "dtrx" | "uudecode" => !letter(&['o']),
+        "stow" => !letter(&['t']) && !is("--target --dir"),
         "patch" => !letter(&['d', 'o']) && !is("--directory --output --dry-run"),
         "git" => first != "-C" && git_subcommand(part).is_some_and(|word| has("am apply", &word)),
         "curl" => (letter(&['J']) || is("--remote-header-name")) && !is("--output-dir"),
@@ -239,7 +245,8 @@ pub(super) fn unpacks_here(part: &Part) -> bool {
                 && !letter(&['P', 'O'])
                 && !is("--directory-prefix --output-document")
         }
-        _ => false,
+        // The folder is behind the module, the option and the archive.
+        _ => extracts_module(part) && part.words.len() < 6,
     }
 }
 

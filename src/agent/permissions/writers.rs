@@ -83,6 +83,12 @@ const OTHERS: [(&str, &[&str], ProtectedKind); 40] = [
     ("tau", TAU, ProtectedKind::Tau),
     ("taucode", TAU, ProtectedKind::Tau),
 ];
+/// Settings with a command that a program runs later, see [`super::dangerous::services`].
+const SETTINGS: [(&str, &str); 3] = [
+    ("gh", "config set pager|editor|browser"),
+    ("aws", "configure set =CREDENTIAL_PROCESS"),
+    ("kubectl oc", "config set-credentials --exec-command"),
+];
 /// Commands of tau that write its settings.
 const TAU: &[&str] = &["add", "auth", "import", "login", "mcp", "remove", "uninstall", "update"];
 /// Programs that print stored keys or passwords, and the words with which they do; see
@@ -141,7 +147,10 @@ pub(super) fn prints_keys(part: &Part) -> Option<ProtectedKind> {
 /// The kind of protected files that a part writes, or a command that it runs.
 pub(super) fn writes(part: &Part) -> Option<ProtectedKind> {
     let is_wanted = |name: &str| {
-        name == "git" || name.starts_with("git-") || OTHERS.iter().any(|(program, ..)| *program == name)
+        name == "git"
+            || name.starts_with("git-")
+            || OTHERS.iter().any(|(program, ..)| *program == name)
+            || SETTINGS.iter().any(|(programs, _)| has(programs, name))
     };
     let of = |words: &[Word]| writes_words(words, part.more_arguments);
     of(&part.words).or_else(|| {
@@ -152,6 +161,12 @@ pub(super) fn writes(part: &Part) -> Option<ProtectedKind> {
 fn writes_words(words: &[Word], more_arguments: bool) -> Option<ProtectedKind> {
     let name = words.first().and_then(Word::literal)?;
     let name = name.rsplit('/').next().unwrap_or_default();
+    let literals: Vec<Cow<'_, str>> =
+        words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
+    let mut settings = SETTINGS.iter().filter(|(programs, _)| has(programs, name));
+    if settings.any(|(_, needed)| needed_words(needed, words, &literals).is_some()) {
+        return Some(Startup);
+    }
     let words: Vec<&Word> = words.iter().skip(1).collect();
     if name == "git" {
         return git(&words).then_some(Git);

@@ -85,6 +85,9 @@ fn what_is_unpacked_fills_the_working_directory() {
     let none = stage.permissions(&[]);
     for unpacking in [
         "tar xf x",
+        "stow x",
+        "python3 -m tarfile -e x.tar",
+        "python3 -m zipfile -e x.zip",
         "tar -xzf x",
         "tar --extract -f x",
         "bsdtar -xf x",

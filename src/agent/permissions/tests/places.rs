@@ -179,11 +179,19 @@ fn what_writes_settings_is_asked_whatever_runs_it() {
         "script -c 'git config a b'",
         "gh repo clone x/y",
         "gh repo fork x --clone",
+        "gh config set pager ./x",
+        "gh config set editor ./x",
+        "aws configure set credential_process ./x",
+        "aws configure set profile.x.credential_process ./x",
+        "kubectl config set-credentials x --exec-command=./x",
     ];
     check(&permissions(&[]), PermissionMode::Auto, Ask, &writing);
     let others = [
         "tau mcp list",
         "tau models",
+        "gh config set git_protocol ssh",
+        "aws configure set region x",
+        "kubectl config set-context x",
         "uv run git config --get a",
         "git log -- config",
         "npx eslint config",
