@@ -4,8 +4,13 @@
 //! tau never runs anything else. For other programs they are all arguments, except for the words with which
 //! the program runs others ([`programs`]). Words named in full by a rule are always covered.
 
+use std::borrow::Cow;
+use std::path::Path;
+
 use super::command_pattern::CommandPattern;
+use super::path_pattern::normalise;
 use super::programs::{self, Program};
+use super::read_only;
 use super::shell::Word;
 use super::subcommands::has;
 
@@ -397,7 +402,7 @@ fn starts_with_dash(value: &Word) -> bool {
 
 /// Whether an allow rule whose pattern matches these words covers all of them. The pattern has `outer` more
 /// words before them.
-pub(super) fn covers(pattern: &CommandPattern, words: &[Word], outer: usize) -> bool {
+pub(super) fn covers(pattern: &CommandPattern, words: &[Word], outer: usize, workspace: &Path) -> bool {
     let named = pattern.named_word_count().saturating_sub(outer);
     if named >= words.len() {
         return true;
@@ -410,13 +415,62 @@ pub(super) fn covers(pattern: &CommandPattern, words: &[Word], outer: usize) -> 
     if let Some(command) = command {
         return command.covers(words, named);
     }
-    let Some(program) = programs::name(words).and_then(|name| Program::find_by_name(&name)) else {
-        return true;
-    };
+    let Some(name) = programs::name(words) else { return true };
+    let running = Program::find_by_name(&name).map(|program| program.running(words)).unwrap_or_default();
     let mut left = pattern.literals().to_vec();
-    program.running(words).into_iter().all(|at| {
+    running.into_iter().chain(uncovered_words(&name, words, workspace)).all(|at| {
         let text = words.get(at).and_then(Word::literal).unwrap_or_default();
         let place = left.iter().position(|literal| *literal == text);
         place.map(|place| left.remove(place)).is_some()
     })
+}
+
+/// Further words that no `*` covers: with these a program runs another, or what a file outside of the workspace says.
+fn uncovered_words(name: &str, words: &[Word], workspace: &Path) -> Vec<usize> {
+    const FOLDERS: &str = "-S -B --build --install --toolchain";
+    const COMPOSED: &str = "-f --file --project-directory -c --compose-file";
+    let text = |at: usize| {
+        let text = |word: &Word| word.literal().map_or_else(|| word.display(), Cow::into_owned);
+        words.get(at).map(text).unwrap_or_default()
+    };
+    let is_outside = |path: &str| {
+        path == "-" || path.starts_with('~') || !normalise(&workspace.join(path)).starts_with(workspace)
+    };
+    // The value of one of these options, in its word or the next one.
+    let value = |at: usize, options: &str| {
+        let word = text(at);
+        if has(options, &text(at - 1)) {
+            return Some(word);
+        }
+        let (option, value) = word.split_once('=').unwrap_or_default();
+        let mut letters = options.split(' ').filter(|option| option.len() == 2);
+        let joined = letters.find_map(|letter| word.strip_prefix(letter));
+        let value = if has(options, option) { Some(value) } else { joined };
+        value.filter(|value| !value.is_empty()).map(str::to_owned)
+    };
+    let leads_out = |at: usize, options: &str| value(at, options).is_some_and(|value| is_outside(&value));
+    let composes = || words.iter().skip(1).filter_map(Word::literal).any(|word| has("compose stack", &word));
+    let is_option = |at: usize, option: &str| text(at).split('=').next() == Some(option);
+    let is_uncovered = |at: &usize| match name {
+        "ssh" => {
+            const RUNNING: [&str; 4] =
+                ["proxycommand", "localcommand", "permitlocalcommand", "knownhostscommand"];
+            let option = text(*at).to_lowercase();
+            RUNNING.iter().any(|start| option.trim_start_matches("-o").trim_start().starts_with(start))
+        }
+        "tcpdump" => text(*at).starts_with('-') && !text(*at).starts_with("--") && text(*at).contains('z'),
+        "helm" => text(*at).starts_with("--post-renderer"),
+        "bazel" | "bazelisk" => is_option(*at, "--run_under") || text(*at) == "run",
+        "poetry" => has("run shell", &text(*at)),
+        "cmake" => leads_out(*at, FOLDERS) || !text(*at).starts_with('-') && is_outside(&text(*at)),
+        "docker" | "podman" if composes() => leads_out(*at, COMPOSED),
+        "docker-compose" | "podman-compose" => leads_out(*at, COMPOSED),
+        // Its script may run commands. One that is not known before it runs is text in most cases.
+        "sed" | "gsed" => {
+            let is_known = || words.iter().all(|word| word.literal().is_some() || word.has_glob());
+            *at == 1 && is_known() && !read_only::sed_edits_only(words, false)
+        }
+        _ => false,
+    };
+    (1..words.len()).filter(is_uncovered).collect()
 }

@@ -363,14 +363,15 @@ impl Judge<'_> {
         if part.assigned.iter().any(|name| !read_only::is_harmless_variable(name)) || part.words.is_empty() {
             return None;
         }
+        let workspace = &self.places.workspace.plain;
         let allows = |rule: &&&Rule| {
             let Pattern::Command(pattern) = rule.pattern() else { return false };
             let of_outer = |(words, start): &(Vec<shell::Word>, usize)| {
                 pattern.named_word_count() > *start
                     && pattern.matches(words)
-                    && arguments::covers(pattern, words.get(*start..).unwrap_or_default(), *start)
+                    && arguments::covers(pattern, words.get(*start..).unwrap_or_default(), *start, workspace)
             };
-            pattern.matches(&part.words) && arguments::covers(pattern, &part.words, 0)
+            pattern.matches(&part.words) && arguments::covers(pattern, &part.words, 0, workspace)
                 || part.outer.iter().any(of_outer)
         };
         self.allow.iter().find(allows).copied().filter(|_| self.is_here(part, scene))

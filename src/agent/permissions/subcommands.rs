@@ -15,7 +15,7 @@ pub(super) const GIT_RUNS: &[&str] = words!(
          clone:-u clone:-c clone:--config clone:--template init:--template \
          ls-remote:--upload-pack ls-remote:--exec push:--receive-pack push:--exec \
          send-pack:--receive-pack send-pack:--exec archive:--exec diff:--ext-diff log:--ext-diff \
-         show:--ext-diff difftool--helper: mergetool--lib: subtree:--exec imap-send: \
+         show:--ext-diff difftool--helper: submodule--helper: bisect--helper: mergetool--lib: subtree:--exec imap-send: \
          request-pull: quiltimport: replay: merge:-s merge:--strategy rebase:-s \
          rebase:--strategy pull:-s pull:--strategy cherry-pick:--strategy revert:--strategy \
          merge-index: apply:--unsafe-paths ls-remote:^ext:: fetch:^ext:: \

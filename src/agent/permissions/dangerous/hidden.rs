@@ -70,12 +70,9 @@ pub(super) fn find_danger(
         }
     }
     let whole = 0..command.len();
-    // `select` runs its commands for one of the words.
-    texts.extend(command.contains("select ").then(|| (command.replace("select ", "for "), whole.clone())));
-    if command.contains("+=") {
-        // An appended value counts as one more value of the variable.
-        texts.push((command.replace("+=", "="), whole.clone()));
-    }
+    // `select` is like a loop, and an appended value counts as one more value of the variable.
+    let similar = [("select ", "for "), ("+=", "=")].into_iter().filter(|(it, _)| command.contains(it));
+    texts.extend(similar.map(|(it, other)| (command.replace(it, other), whole.clone())));
     texts.extend(analysis.scripts.iter().map(|script| (script.clone(), whole.clone())));
     if !analysis.doubts.is_empty() {
         let loose = shell::loosen(command);

@@ -88,7 +88,9 @@ impl Judge<'_> {
             let Pattern::Command(pattern) = rule.pattern() else { return false };
             let has_all = || named.iter().all(|word| pattern.literals().contains(word));
             let of_outer = |(words, _): &(Vec<Word>, usize)| pattern.matches(words);
-            let matches = pattern.matches(&part.words) && arguments::covers(pattern, &part.words, 0);
+            let workspace = &self.places.workspace.plain;
+            let matches =
+                pattern.matches(&part.words) && arguments::covers(pattern, &part.words, 0, workspace);
             has_all() && (matches || part.outer.iter().any(of_outer))
         })
     }
