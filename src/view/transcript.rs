@@ -55,8 +55,8 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> Fr
     let marked = Rect { width: area.width - u16::from(!bar.is_empty()), height: 1, ..area };
     let edges = bar.into_iter().map(Some).chain(std::iter::repeat(None));
     let wanted = rows.iter().zip(edges).map(|(place, edge)| walk.row_at(*place).with_edge(edge));
-    let wanted: Vec<DrawnRow> = wanted.collect();
-    frame.move_rows(area, &wanted);
+    let mut wanted: Vec<DrawnRow> = wanted.collect();
+    frame.move_rows(area, &mut wanted);
     for ((y, place), wanted) in (area.top()..area.bottom()).zip(&rows).zip(wanted) {
         let area = Rect { y, height: 1, ..area };
         frame.draw_row(area, wanted);

@@ -1,6 +1,5 @@
 //! Rows on a frame, of the transcript and of the part below it: drawn, moved and kept.
 
-use std::cell::OnceCell;
 use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,8 +23,8 @@ pub struct DrawnRow {
     rows: Option<Rows>,
     index: usize,
     edge: Option<Edge>,
-    /// Its fingerprint, once it was needed.
-    fingerprint: OnceCell<u64>,
+    /// Its fingerprint, once it was compared with many.
+    fingerprint: Option<u64>,
 }
 
 /// A mark in the last column of a row, in place of its text.
@@ -38,7 +37,7 @@ pub struct Edge {
 impl DrawnRow {
     /// A row without text.
     pub(crate) fn blank() -> Self {
-        DrawnRow { rows: None, index: 0, edge: None, fingerprint: OnceCell::new() }
+        DrawnRow { rows: None, index: 0, edge: None, fingerprint: None }
     }
 
     /// A row of a part.
@@ -62,12 +61,16 @@ impl DrawnRow {
 
     /// A number that is the same for rows that look the same.
     fn fingerprint(&self) -> u64 {
-        *self.fingerprint.get_or_init(|| {
+        self.fingerprint.unwrap_or_else(|| {
             let mut hasher = DefaultHasher::new();
             let spans = self.row().map(|row| &row.spans).into_iter().flatten();
             spans.for_each(|span| hasher.write(span.content.as_bytes()));
             hasher.finish()
         })
+    }
+
+    fn keep_fingerprint(&mut self) {
+        self.fingerprint = Some(self.fingerprint());
     }
 
     /// True if both look the same on the same columns.
@@ -76,7 +79,11 @@ impl DrawnRow {
             (Some(rows), Some(others)) => Arc::ptr_eq(rows, others),
             (rows, others) => rows.is_none() && others.is_none(),
         };
-        let is_same_row = || self.fingerprint() == other.fingerprint() && self.row() == other.row();
+        let may_be_same = match (self.fingerprint, other.fingerprint) {
+            (Some(own), Some(other)) => own == other,
+            _ => true,
+        };
+        let is_same_row = || may_be_same && self.row() == other.row();
         self.edge == other.edge && (same_rows && self.index == other.index || is_same_row())
     }
 }
@@ -115,18 +122,15 @@ impl Frame {
     }
 
     /// Moves the rows of an area to their new places, if that saves drawing some.
-    pub fn move_rows(&mut self, area: Rect, wanted: &[DrawnRow]) {
+    pub fn move_rows(&mut self, area: Rect, wanted: &mut [DrawnRow]) {
         let top = usize::from(area.y);
-        let Some(shown) = self.drawn.get(top..top + wanted.len()) else { return };
-        let kept = |by: isize| {
-            let at = |y: usize| shown.get(y.checked_add_signed(by)?)?.as_ref();
-            let stays = |(y, wanted): &(usize, &DrawnRow)| at(*y).is_some_and(|shown| shown.is_like(wanted));
-            wanted.iter().enumerate().filter(stays).count()
-        };
-        let in_place = kept(0);
+        let Some(shown) = self.drawn.get_mut(top..top + wanted.len()) else { return };
+        let in_place = count_kept(shown, wanted, 0);
         if in_place + WORTH > wanted.len() {
             return;
         }
+        // Each is compared with all others.
+        shown.iter_mut().flatten().chain(wanted.iter_mut()).for_each(DrawnRow::keep_fingerprint);
         let mut best = (in_place + WORTH - 1, 0);
         for by in 1..wanted.len() as isize {
             // Longer moves cannot keep more rows than this.
@@ -134,7 +138,7 @@ impl Frame {
                 break;
             }
             for by in [by, -by] {
-                let kept = kept(by);
+                let kept = count_kept(shown, wanted, by);
                 if kept > best.0 {
                     best = (kept, by);
                 }
@@ -264,6 +268,13 @@ impl Frame {
         }
         x
     }
+}
+
+/// The number of rows that are already there after a move up.
+fn count_kept(shown: &[Option<DrawnRow>], wanted: &[DrawnRow], by: isize) -> usize {
+    let at = |y: usize| shown.get(y.checked_add_signed(by)?)?.as_ref();
+    let stays = |(y, wanted): &(usize, &DrawnRow)| at(*y).is_some_and(|shown| shown.is_like(wanted));
+    wanted.iter().enumerate().filter(stays).count()
 }
 
 /// Facts about the rows of two frames that are known without reading their cells.

@@ -339,8 +339,9 @@ fn rows_that_are_kept_reach_the_screen_as_all_others() {
         let text = if again { rows(0..40) } else { Arc::clone(&text) };
         let [shown, next] = &mut frames;
         next.begin(Style::new(), 0..HEIGHT);
-        let wanted: Vec<DrawnRow> = (0..usize::from(HEIGHT)).map(|y| DrawnRow::of(&text, top + y)).collect();
-        next.move_rows(area, &wanted);
+        let mut wanted: Vec<DrawnRow> =
+            (0..usize::from(HEIGHT)).map(|y| DrawnRow::of(&text, top + y)).collect();
+        next.move_rows(area, &mut wanted);
         for (y, row) in wanted.into_iter().enumerate() {
             next.draw_row(Rect { y: y as u16, height: 1, ..area }, row);
         }
