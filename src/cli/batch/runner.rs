@@ -94,7 +94,7 @@ async fn attempt(
         place = place(tasks, task, folder) => place,
         _ = next_stop(&mut stopping, Stopping::No) => return Ok(Outcome::Missing(STOPPED.to_owned())),
     };
-    let (directory, base) = place.inspect_err(|why| folder.note_failure(&task.id, &why.to_string()))?;
+    let (directory, base) = place.inspect_err(|why| folder.note_failure(&task.id, why.as_ref()))?;
     let run = tau(task, &directory, folder, claim, &mut stopping).await.map_err(|error| error.to_string())?;
     let Some(exit_code) = run.exit.filter(|code| is_result(*code)) else {
         let signal = run.signal;
