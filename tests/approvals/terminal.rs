@@ -451,7 +451,7 @@ async fn edits_change_files_of_the_workspace_without_a_question() {
     play(acts, "export TAU_PERMISSION_MODE=edits", "", (80, 24), |screen| {
         screen.wait_for(" · edits");
         screen.type_keys("go\r");
-        for asked in ["creates ../outside.txt", ".git/config is protected", "it writes made.txt"] {
+        for asked in ["changes ../outside.txt", ".git/config is protected", "it writes made.txt"] {
             screen.wait_for(asked);
             screen.press_until("n", "why not:");
             screen.type_keys("\r");

@@ -59,8 +59,7 @@ impl Judge<'_> {
             findings.push(Finding { part: shown, ..allowed_finding("the mode edits allows it", "") });
             return;
         }
-        let verb = if judged.real.exists() { "changes" } else { "creates" };
-        let mut finding = self.by_mode(format!("{verb} {shown}"), &shown);
+        let mut finding = self.by_mode(format!("changes {shown}"), &shown);
         finding.reason.path = Some(path.to_owned());
         if finding.verdict == Verdict::Ask {
             finding.suggestion = suggest::for_file(&judged, &self.places);

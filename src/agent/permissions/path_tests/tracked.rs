@@ -23,9 +23,7 @@ fn index_of(paths: &[&str]) -> Vec<u8> {
 fn git_does_not_show_what_a_rule_denies_of_tracked_files() {
     let stage = Stage::new();
     let git = stage.work().join(".git");
-    for folder in ["objects", "refs"] {
-        std::fs::create_dir(git.join(folder)).unwrap();
-    }
+    ["objects", "refs"].iter().for_each(|folder| std::fs::create_dir(git.join(folder)).unwrap());
     std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
     let showing = [
         "git grep secret",

@@ -127,7 +127,7 @@ fn dangers_in_pieces_are_asked_in_every_mode() {
     check(&rules, PermissionMode::Auto, Allow, EVERYDAY_IN_PIECES);
 }
 
-/// What is removed is found by age, chosen by an option, behind a process or given by another command.
+/// Removals of what is found by age, chosen by an option, behind a process or given by another command.
 const ELSEWHERE: &[&str] = &[
     "find . -mtime +0 -delete",
     "find . -type f -mmin -600 -delete",
