@@ -217,7 +217,7 @@ async fn one_limit_of_dollars_counts_all_attempts() {
 
 #[tokio::test]
 async fn an_interrupt_stops_all_attempts_and_their_processes() {
-    let nap = rare_sleep(347);
+    let nap = rare_sleep();
     let command = format!("touch begun; sleep {nap}");
     let home = home(move |_, _| bash(&command)).await;
     script(&home, "git init -q; echo x >file; git add .; git commit -qm x").await;
@@ -247,7 +247,7 @@ async fn an_interrupt_stops_all_attempts_and_their_processes() {
 
 #[tokio::test]
 async fn what_attempts_have_is_found_after_a_kill_and_dropping_stops_their_commands() {
-    let nap = rare_sleep(348);
+    let nap = rare_sleep();
     let command = format!("echo part >below/part; touch begun; sleep {nap}");
     let home = home(move |_, _| bash(&command)).await;
     script(&home, "git init -q; mkdir below; echo x >below/file; git add .; git commit -qm x").await;

@@ -82,7 +82,7 @@ fn left(home: &Path) -> Vec<Value> {
 
 #[tokio::test]
 async fn the_end_names_the_processes_that_it_stops_and_those_that_continue() {
-    let nap = rare_sleep(351);
+    let nap = rare_sleep();
     let leaving = bash(&format!("sleep {nap} >/dev/null 2>&1 & echo left"));
     let home = Home::new(vec![leaving, says("done")]).await;
     let (code, _, err) = home.print("go").await;
@@ -94,7 +94,7 @@ async fn the_end_names_the_processes_that_it_stops_and_those_that_continue() {
     assert!(err.contains(&line), "{err}");
     kill(&nap).await;
     // A command that is waited for.
-    let nap = rare_sleep(361);
+    let nap = rare_sleep();
     let home = Home::new(vec![bash(&format!("sleep {nap}")), says("done")]).await;
     let program = home.tau(&["-p", "go"]).spawn().unwrap();
     let begun = Instant::now();
@@ -113,7 +113,7 @@ async fn the_end_names_the_processes_that_it_stops_and_those_that_continue() {
 /// Whatever a process drops, it is named, also after a crash of tau.
 #[tokio::test]
 async fn a_process_without_environment_and_session_is_named_and_stopped() {
-    let nap = rare_sleep(371);
+    let nap = rare_sleep();
     let leaving = bash(&format!("env -i setsid sleep {nap} >/dev/null 2>&1 & echo left"));
     let home = Home::new(vec![leaving.clone(), says("done")]).await;
     let (code, _, err) = home.print("go").await;
@@ -147,7 +147,7 @@ async fn stop_named(home: &Home, nap: &str, report: &str) {
 
 #[tokio::test]
 async fn calls_of_one_answer_start_no_more_jobs_than_may_run() {
-    let nap = rare_sleep(341);
+    let nap = rare_sleep();
     let call = json!({ "command": format!("exec sleep {nap}"), "background": true });
     let all: Vec<(&str, Value)> = (0..34).map(|_| ("bash", call.clone())).collect();
     let home = Home::new(vec![calls_all(&all, 1), says("done")]).await;
@@ -162,7 +162,7 @@ async fn calls_of_one_answer_start_no_more_jobs_than_may_run() {
 
 #[tokio::test]
 async fn a_background_command_is_looked_at_waited_for_and_stopped_with_the_session() {
-    let nap = rare_sleep(311);
+    let nap = rare_sleep();
     let home = Home::new(vec![
         background(&format!("echo first; sleep 0.6; echo server is ready; sleep {nap}")),
         jobs(json!({ "job": 1, "wait": 20, "until": "server is re.dy$" })),
@@ -236,7 +236,7 @@ async fn a_job_that_ends_before_the_run_does_is_told_in_it() {
     );
     let release = std::sync::Arc::new(tokio::sync::Notify::new());
     let held = Act::Hold(first.into(), std::sync::Arc::clone(&release), rest.into());
-    let nap = rare_sleep(312);
+    let nap = rare_sleep();
     let home = Home::new(vec![
         background("sleep 0.7; echo over"),
         held,
@@ -275,7 +275,7 @@ async fn a_command_continues_after_its_time_limit() {
     assert!(ended.starts_with("b\njob 1: exit code 0 ("), "{ended}");
     assert!(home.last(3).ends_with("\nit had already ended"), "{}", home.last(3));
     // Without the tool there is nothing to look at it with, so the command is killed.
-    let nap = rare_sleep(313);
+    let nap = rare_sleep();
     let home = Home::new(vec![
         calls("bash", &json!({ "command": format!("sleep {nap}"), "timeout": 1 })),
         background("true"),
@@ -318,7 +318,7 @@ async fn short_commands_end_and_large_output_is_kept_in_a_file() {
 /// A session that is continued does not count on jobs that were stopped.
 #[tokio::test]
 async fn the_next_run_knows_that_its_jobs_are_gone() {
-    let nap = rare_sleep(314);
+    let nap = rare_sleep();
     let home = Home::new(vec![
         background(&format!("sleep {nap}")),
         says("it runs"),
@@ -391,7 +391,7 @@ async fn a_line_that_continues_is_shown_again() {
 /// What a kill of tau leaves is found and stopped.
 #[tokio::test]
 async fn jobs_of_a_killed_tau_are_listed_and_stopped() {
-    let naps = [rare_sleep(315), rare_sleep(316)];
+    let naps = [rare_sleep(), rare_sleep()];
     let command = format!("sleep {} & sleep {}", naps[0], naps[1]);
     let home = Home::new(vec![background(&command), crate::support::program::stalls("thinking")]).await;
     let mut child = home.tau(&["-p", "go"]).stderr(Stdio::null()).spawn().unwrap();
@@ -421,8 +421,8 @@ async fn jobs_of_a_killed_tau_are_listed_and_stopped() {
 /// Kills at random moments: whatever a session had started can be found and ended.
 #[tokio::test]
 async fn whenever_tau_is_killed_no_process_is_out_of_sight() {
-    for round in 0..6 {
-        let nap = rare_sleep(320 + round);
+    for round in 0..6_u32 {
+        let nap = rare_sleep();
         let acts = vec![
             background(&format!("sleep {nap}")),
             calls("bash", &json!({ "command": format!("sleep {nap}"), "timeout": 1 })),

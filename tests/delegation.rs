@@ -308,7 +308,7 @@ async fn depth_number_and_kinds_are_limited() {
 
 #[tokio::test]
 async fn an_abort_ends_the_whole_tree() {
-    let nap = rare_sleep(421);
+    let nap = rare_sleep();
     let command = format!("sleep {nap}; true");
     let home = Home::new(move |asked| match (asked.is_helper(), asked.task().as_str()) {
         (false, _) => {
@@ -453,7 +453,7 @@ async fn the_tool_is_off_unless_it_is_asked_for() {
 
 #[tokio::test]
 async fn the_answer_of_a_helper_that_had_finished_survives_a_kill() {
-    let nap = rare_sleep(561);
+    let nap = rare_sleep();
     let command = format!("sleep {nap}");
     let home = Home::new(move |asked| match (asked.is_helper(), asked.results().len()) {
         (false, 0) => calls_all(

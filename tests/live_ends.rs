@@ -206,7 +206,7 @@ fn a_screen_outlives_the_one_that_it_watched() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_screen_knows_no_jobs_of_a_process_that_was_killed() {
-    let job = json!({ "command": format!("sleep {}", rare_sleep(887)), "background": true });
+    let job = json!({ "command": format!("sleep {}", rare_sleep()), "background": true });
     let server = Server::start(vec![calls("bash", &job), says("it has begun"), says("it is gone")]).await;
     let home = Home::new();
     fs::create_dir_all(home.at("tau")).unwrap();

@@ -124,7 +124,7 @@ async fn endless_output_is_ended_by_the_timeout_in_bounded_memory() {
 #[tokio::test]
 async fn a_background_child_that_holds_the_pipe_is_named_and_keeps_running() {
     let bench = Bench::new();
-    let nap = rare_sleep(1);
+    let nap = rare_sleep();
     let command = format!("(until [ -e go ]; do sleep 0.05; done; echo later; exec sleep {nap}) & echo now");
     let started = Instant::now();
     let text = bench.text("bash", json!({"command": command})).await;
@@ -147,7 +147,7 @@ async fn a_background_child_that_holds_the_pipe_is_named_and_keeps_running() {
 #[tokio::test]
 async fn a_daemon_with_its_own_output_does_not_hold_the_call() {
     let bench = Bench::new();
-    let nap = rare_sleep(2);
+    let nap = rare_sleep();
     let started = Instant::now();
     // It holds the pipe until it has its own output.
     let wait = "until [ /proc/$!/fd/1 -ef /dev/null ]; do :; done";
@@ -159,13 +159,12 @@ async fn a_daemon_with_its_own_output_does_not_hold_the_call() {
 }
 
 /// Runs `test` on every stubborn command, three at a time.
-async fn each_stubborn<F: Future<Output = ()> + Send + 'static>(salt: u32, test: fn(String, String) -> F) {
-    for (group, commands) in STUBBORN.chunks(3).enumerate() {
+async fn each_stubborn<F: Future<Output = ()> + Send + 'static>(test: fn(String, String) -> F) {
+    for commands in STUBBORN.chunks(3) {
         let runs: Vec<_> = commands
             .iter()
-            .zip(salt + 10 * group as u32..)
-            .map(|(command, salt)| {
-                let nap = rare_sleep(salt);
+            .map(|command| {
+                let nap = rare_sleep();
                 tokio::spawn(test(command.replace("NAP", &nap), nap))
             })
             .collect();
@@ -177,7 +176,7 @@ async fn each_stubborn<F: Future<Output = ()> + Send + 'static>(salt: u32, test:
 
 #[tokio::test]
 async fn an_abort_ends_every_process_within_two_seconds() {
-    each_stubborn(100, |command, nap| async move {
+    each_stubborn(|command, nap| async move {
         // One success in five is enough: a busy machine is slow now and then.
         for attempt in 1..=5 {
             let bench = Bench::new();
@@ -225,7 +224,7 @@ async fn output_before_an_abort_is_kept() {
 
 #[tokio::test]
 async fn dropping_the_call_kills_at_once() {
-    each_stubborn(200, |command, nap| async move {
+    each_stubborn(|command, nap| async move {
         let bench = Bench::new();
         let call = bench.call("bash", json!({"command": command}));
         assert!(tokio::time::timeout(Duration::from_millis(250), call).await.is_err());
@@ -237,7 +236,7 @@ async fn dropping_the_call_kills_at_once() {
 #[tokio::test]
 async fn aborts_at_random_moments_leave_no_process() {
     let bench = Bench::new();
-    let nap = rare_sleep(300);
+    let nap = rare_sleep();
     let command = format!("setsid sleep {nap} & sleep {nap} | sleep {nap}");
     for round in 0..40u64 {
         let mut context = bench.context.clone();

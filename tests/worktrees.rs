@@ -360,7 +360,7 @@ async fn trust_in_a_project_counts_in_its_worktrees_while_they_are_the_same() {
 
 #[tokio::test]
 async fn a_session_in_the_background_has_its_worktree() {
-    let nap = rare_sleep(359);
+    let nap = rare_sleep();
     let slow = bash(&format!("echo two >file; touch begun; sleep {nap}"));
     let home = Home::new(vec![bash("echo two >file"), says("Made."), says("Again."), slow]).await;
     script(&home, REPOSITORY).await;

@@ -6,7 +6,7 @@ use crate::support::program::{calls, says};
 
 #[tokio::test]
 async fn jobs_are_listed_and_stopped_without_the_model() {
-    let nap = rare_sleep(361);
+    let nap = rare_sleep();
     let call = json!({"command": format!("echo `date`; sleep {nap}"), "background": true});
     let mut editor = Editor::new(vec![calls("bash", &call), says("It runs.")]).await;
     let session = editor.session().await;

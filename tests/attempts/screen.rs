@@ -133,7 +133,7 @@ fn listed(screen: &Screen) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_stops_attempts_and_so_does_quitting() {
-    let nap = rare_sleep(349);
+    let nap = rare_sleep();
     play(napping(&nap), ("", ""), move |screen| {
         enter(screen, "/attempts 2 --until false go");
         both_begun(screen);
@@ -165,7 +165,7 @@ async fn a_key_stops_attempts_and_so_does_quitting() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn attempts_end_with_a_screen_that_is_killed() {
-    let nap = rare_sleep(353);
+    let nap = rare_sleep();
     let command = format!("touch begun; sleep {nap}");
     let choose = move |model: &str, _| match model {
         "b" => bash(&command),

@@ -31,8 +31,8 @@ fn stop_and_quit(screen: &Screen) {
 }
 
 /// Plays a session in which a command sleeps in the background; `user` gets its time.
-async fn with_job(number: u32, user: impl FnOnce(&Screen, &str) + Send + 'static) {
-    let nap = rare_sleep(number);
+async fn with_job(user: impl FnOnce(&Screen, &str) + Send + 'static) {
+    let nap = rare_sleep();
     let acts = vec![background(&format!("sleep {nap}")), saying("It runs.")];
     play(acts, "", AUTO, (100, 30), move |screen| {
         screen.type_keys("go\r");
@@ -45,7 +45,7 @@ async fn with_job(number: u32, user: impl FnOnce(&Screen, &str) + Send + 'static
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_command_is_moved_to_the_background_and_listed() {
-    let nap = rare_sleep(331);
+    let nap = rare_sleep();
     let command = format!("echo begun; sleep {nap}; true");
     let acts = vec![bash(&command), saying("It runs."), saying("Again.")];
     let looked = nap.clone();
@@ -99,7 +99,7 @@ async fn a_running_command_is_moved_to_the_background_and_listed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sending_now_moves_the_command_instead_of_killing_it() {
-    let nap = rare_sleep(332);
+    let nap = rare_sleep();
     let acts = vec![bash(&format!("echo begun; sleep {nap}; true")), saying("I see."), saying("Fine.")];
     let looked = nap.clone();
     let requests = play(acts, "", AUTO, (100, 30), move |screen| {
@@ -129,7 +129,7 @@ async fn sending_now_moves_the_command_instead_of_killing_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn quitting_asks_about_running_jobs_and_names_what_it_stopped() {
-    with_job(333, |screen, nap| {
+    with_job(|screen, nap| {
         screen.type_keys("\x04");
         screen.wait_for("1 background job is still running.");
         screen.wait_for("› Stop");
@@ -151,7 +151,7 @@ async fn quitting_asks_about_running_jobs_and_names_what_it_stopped() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_with_jobs_can_be_left_running() {
-    with_job(334, |screen, nap| {
+    with_job(|screen, nap| {
         screen.type_keys("\x04");
         screen.wait_for("› Stop");
         screen.type_keys("\x1b[B");
@@ -184,7 +184,7 @@ async fn a_session_with_jobs_can_be_left_running() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn quitting_stops_the_jobs_that_are_not_kept_and_leaves_the_others() {
-    let naps = [rare_sleep(336), rare_sleep(337)];
+    let naps = [rare_sleep(), rare_sleep()];
     let [one, other] = naps.clone().map(|nap| background(&format!("sleep {nap}")));
     play(vec![one, other, saying("They run.")], "", AUTO, (100, 30), move |screen| {
         let running = || naps.iter().flat_map(|nap| alive(nap)).map(|(pid, _)| pid).collect::<Vec<_>>();
@@ -225,7 +225,7 @@ pub fn list_opens(typed: &str) {
 /// Presses the key that moves a command while none runs, and while one does.
 pub fn key_moves(typed: &str) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let nap = rare_sleep(335);
+    let nap = rare_sleep();
     let typed = typed.to_owned();
     runtime.block_on(async {
         let acts = vec![

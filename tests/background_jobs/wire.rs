@@ -62,7 +62,7 @@ impl Client {
 
 #[tokio::test]
 async fn a_client_lists_reads_moves_and_stops_jobs() {
-    let nap = rare_sleep(341);
+    let nap = rare_sleep();
     let home = Home::new(vec![bash(&format!("echo begun; sleep {nap}; true")), says("it runs")]).await;
     let mut client = Client::start(&home);
     let none = client.ask(json!({ "id": "1", "type": "get_jobs" })).await;
@@ -106,7 +106,7 @@ async fn a_client_lists_reads_moves_and_stops_jobs() {
 
 #[tokio::test]
 async fn jobs_end_with_their_client_and_are_named() {
-    let nap = rare_sleep(342);
+    let nap = rare_sleep();
     let home = Home::new(vec![super::background(&format!("sleep {nap}")), says("it runs")]).await;
     let mut client = Client::start(&home);
     client.send(json!({ "id": "1", "type": "prompt", "message": "go" })).await;
@@ -125,7 +125,7 @@ async fn jobs_end_with_their_client_and_are_named() {
 #[tokio::test]
 async fn a_last_line_and_a_name_of_a_process_show_no_part_of_a_secret() {
     let secret = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
-    let nap = rare_sleep(347);
+    let nap = rare_sleep();
     // Where the line is cut for lists, and where the part of the output begins in which it is looked for.
     for (before, after) in [(180, 100), (0, 4 * 1024 - 20)] {
         let (before, after) = (".".repeat(before), ".".repeat(after));

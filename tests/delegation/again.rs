@@ -95,7 +95,7 @@ async fn a_helper_that_is_opened_again_has_the_turns_of_its_kind() {
 
 #[tokio::test]
 async fn whoever_waits_for_a_helper_learns_how_it_ended() {
-    let nap = rare_sleep(571);
+    let nap = rare_sleep();
     let command = format!("until test -e go; do sleep {nap}; done");
     let home = Home::new(move |asked| match (asked.is_helper(), asked.results().len()) {
         (false, 0) => calls_all(&[delegate(json!({ "task": "wait" }))], 10),

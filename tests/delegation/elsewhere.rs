@@ -70,7 +70,7 @@ async fn a_helper_at_work_is_listed_watched_and_steered_from_elsewhere() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_helper_is_stopped_alone_from_elsewhere() {
-    let nap = rare_sleep(433);
+    let nap = rare_sleep();
     let command_of_helper = format!("sleep {nap}");
     let choose = move |asked: &Asked| match (asked.is_helper(), asked.results().len()) {
         (false, 0) => calls_all(&[delegate(json!({ "task": "take long" }))], 10),

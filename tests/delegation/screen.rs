@@ -86,7 +86,7 @@ async fn a_helper_asks_on_the_screen_of_its_parent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_are_live_and_esc_stops_the_tree() {
-    let nap = rare_sleep(431);
+    let nap = rare_sleep();
     let command = format!("sleep {nap}");
     let choose = move |asked: &Asked| match (asked.is_helper(), asked.task().as_str()) {
         (false, _) if asked.results().is_empty() => calls_all(

@@ -10,7 +10,7 @@ use crate::support::server::Server;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn jobs_of_a_session_are_listed_read_and_stopped() {
-    let nap = rare_sleep(351);
+    let nap = rare_sleep();
     let call = json!({ "command": format!("echo begun; sleep {nap}"), "background": true });
     let provider = Server::start(vec![calls("bash", &call), says("it runs")]).await;
     let server = Served::with_model(&provider).await;

@@ -360,7 +360,7 @@ async fn the_board_shows_all_sessions_and_answers_their_questions() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn background_jobs_are_listed_read_and_stopped() {
-    let nap = crate::support::processes::rare_sleep(371);
+    let nap = crate::support::processes::rare_sleep();
     let call = json!({ "command": format!("echo begun; sleep {nap}"), "background": true });
     let Some((mut browser, server, _upstream)) = place(vec![calls("bash", &call), says("It runs.")]).await
     else {

@@ -1,6 +1,7 @@
 //! Processes that tests leave behind, and their ends.
 
 use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::time_limit::SOON;
@@ -52,8 +53,9 @@ pub async fn kill(needle: &str) {
 }
 
 /// A number of seconds for `sleep` that no other process of the machine uses.
-pub fn rare_sleep(salt: u32) -> String {
-    format!("{}.{}", 3_000 + salt, std::process::id())
+pub fn rare_sleep() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(3_000);
+    format!("{}.{}", COUNT.fetch_add(1, Ordering::Relaxed), std::process::id())
 }
 
 pub async fn gone(needle: &str) {

@@ -49,7 +49,7 @@ fn aborts_at_random_moments_leave_nothing_behind() {
     bounded(name, 250_000, async {
         let mut rack = Rack::new();
         rack.put("f", version(0));
-        let nap = rare_sleep(600);
+        let nap = rare_sleep();
         let mut random = 0x2545_F491_4F6C_DD1D_u64;
         let (mut done, mut undone) = (0, 0);
         for round in 0..if full() { 200 } else { 40 } {

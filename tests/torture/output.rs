@@ -64,7 +64,7 @@ async fn binary_output_reaches_the_model_as_text() {
 
 #[tokio::test]
 async fn daemons_and_holders_of_the_pipe_do_not_hold_the_call() {
-    let nap = rare_sleep(500);
+    let nap = rare_sleep();
     let cases = [
         (format!("sleep {nap} & echo on"), true),
         (format!("(setsid sleep {nap} &); echo on"), true),
@@ -90,8 +90,8 @@ async fn daemons_and_holders_of_the_pipe_do_not_hold_the_call() {
 
 #[tokio::test]
 async fn stopped_and_regrouped_children_end_with_the_abort_and_with_the_timeout() {
-    for (index, command) in STUBBORN.iter().enumerate() {
-        let nap = rare_sleep(510 + index as u32);
+    for command in STUBBORN {
+        let nap = rare_sleep();
         let command = command.replace("NAP", &nap);
         let mut rack = Rack::new();
         rack.begin(&[("bash", json!({"command": command}))]).await;
@@ -104,7 +104,7 @@ async fn stopped_and_regrouped_children_end_with_the_abort_and_with_the_timeout(
         gone(&nap).await;
         assert!(aborted.elapsed() < SOON, "{command}: {:?}", aborted.elapsed());
     }
-    let nap = rare_sleep(530);
+    let nap = rare_sleep();
     let command =
         format!("setsid sh -c 'trap \"\" TERM; sleep {nap}; sleep {nap}' & kill -STOP $!; sleep {nap}");
     let mut rack = Rack::new();
@@ -115,8 +115,8 @@ async fn stopped_and_regrouped_children_end_with_the_abort_and_with_the_timeout(
 
 #[tokio::test]
 async fn stopped_and_regrouped_children_end_with_their_job() {
-    for (index, command) in STUBBORN.iter().enumerate() {
-        let nap = rare_sleep(540 + index as u32);
+    for command in STUBBORN {
+        let nap = rare_sleep();
         let command = command.replace("NAP", &nap);
         let mut rack = Rack::with(|config| config.tools = Toolbox::all());
         let moved = rack.call("bash", json!({"command": command, "timeout": 1})).await;
