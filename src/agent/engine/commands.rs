@@ -411,8 +411,8 @@ fn abort(engine: &mut Engine) {
         });
     }
     let is_any = !messages.is_empty() || !staying.is_empty();
-    for message in staying {
-        engine.queues.push(Queue::Steer, message);
+    if !staying.is_empty() {
+        staying.into_iter().for_each(|message| engine.queues.push(Queue::Steer, message));
         announce::queues(engine);
     }
     if is_any {

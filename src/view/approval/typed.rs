@@ -55,6 +55,9 @@ fn row_starts(clusters: &[String], label: usize, width: usize) -> Vec<usize> {
             continue;
         }
         column += wrap::cells(cluster);
+        if column <= width {
+            continue;
+        }
         let is_blank = |at: &usize| clusters.get(*at).is_some_and(|cluster| cluster == " ");
         let word = (start.max(label)..at).rev().find(is_blank).map(|blank| blank + 1);
         // A word that is wider than a row is broken anywhere.

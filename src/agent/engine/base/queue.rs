@@ -189,12 +189,13 @@ impl Queues {
 
     /// Takes all messages but those that stay, steering first.
     pub(crate) fn take(&mut self) -> Vec<UserMessage> {
-        let all = self.steering.drain(..).map(|message| (Queue::Steer, message));
-        let all = all.chain(self.follow_up.drain(..).map(|message| (Queue::FollowUp, message)));
-        let (staying, taken): (Vec<_>, Vec<_>) =
-            all.collect::<Vec<_>>().into_iter().partition(|(_, message)| message.stays_queued);
-        staying.into_iter().for_each(|(queue, message)| self.push(queue, message));
-        taken.into_iter().map(|(_, message)| message).collect()
+        let mut taken = Vec::new();
+        for queue in [&mut self.steering, &mut self.follow_up] {
+            let (staying, own) = queue.drain(..).partition(|message| message.stays_queued);
+            *queue = staying;
+            taken.extend::<VecDeque<_>>(own);
+        }
+        taken
     }
 
     /// Whether no message is waiting.
