@@ -64,7 +64,7 @@ pub fn measure(tau: &Subject, options: &Options) {
     measure_waiting(home.path(), Duration::from_secs(options.idle), || {
         assert!(begin(&["--permission-mode", "ask", ASK]).status.success());
     });
-    measure_board(home, tau, options);
+    measure_board(home.path(), tau, options);
 }
 
 /// The memory and the CPU of sessions in the background while they wait.
@@ -97,38 +97,29 @@ fn waiting(home: &Path) -> Vec<u32> {
     records.filter(|record: &Value| record["state"] == "waiting").filter_map(pid).collect()
 }
 
-fn measure_board(home: tempfile::TempDir, tau: &Subject, options: &Options) {
-    let mut times = Vec::new();
-    let path = home.path().to_owned();
-    let mut home = Some(home);
-    for run in 0..options.runs {
+fn measure_board(home: &Path, tau: &Subject, options: &Options) {
+    let open = || {
         let start = Instant::now();
-        // The last one owns the home, which is removed behind it.
-        let own = (run + 1 == options.runs).then(|| home.take()).flatten();
-        let mut board = Terminal::start_at(&path, own, &tau.path, &["board"]);
-        assert!(
-            board.wait_until(TIMEOUT, |screen| screen.contents().contains("hello")),
-            "{}",
-            board.contents()
-        );
-        times.push(start.elapsed());
-        if run + 1 < options.runs {
-            continue;
-        }
-        row("tau", &format!("board of {ON_BOARD}, opened, p50"), milliseconds(percentile(&mut times, 50)));
-        wait_ready(&mut board);
-        let keys: Vec<&str> = [vec!["j"; 30], vec!["k"; 29]].concat();
-        let keys: Vec<&str> = keys.into_iter().cycle().take(options.keys).collect();
-        changes(&mut board, tau, &keys, &format!("key in the board of {ON_BOARD}"));
-        board.wait_quiet(Duration::from_secs(1), TIMEOUT);
-        let (before, time) = (Usage::of(board.pid()), Duration::from_secs(options.idle));
-        std::thread::sleep(time);
-        let used = Usage::of(board.pid()).cpu.saturating_sub(before.cpu);
-        row("tau", &format!("board of {ON_BOARD}, cpu of {} s", time.as_secs()), milliseconds(used));
-        for pid in waiting(&path) {
-            let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        }
+        let mut board = Terminal::start_at(home, &tau.path, &["board"]);
+        let is_open = board.wait_until(TIMEOUT, |screen| screen.contents().contains("hello"));
+        assert!(is_open, "{}", board.contents());
+        (board, start.elapsed())
+    };
+    let mut times: Vec<Duration> = (0..options.runs).map(|_| open().1).collect();
+    row("tau", &format!("board of {ON_BOARD}, opened, p50"), milliseconds(percentile(&mut times, 50)));
+    let (mut board, _) = open();
+    wait_ready(&mut board);
+    let keys: Vec<&str> = [vec!["j"; 30], vec!["k"; 29]].concat();
+    let keys: Vec<&str> = keys.into_iter().cycle().take(options.keys).collect();
+    changes(&mut board, tau, &keys, &format!("key in the board of {ON_BOARD}"));
+    board.wait_quiet(Duration::from_secs(1), TIMEOUT);
+    let (before, time) = (Usage::of(board.pid()), Duration::from_secs(options.idle));
+    std::thread::sleep(time);
+    let used = Usage::of(board.pid()).cpu.saturating_sub(before.cpu);
+    row("tau", &format!("board of {ON_BOARD}, cpu of {} s", time.as_secs()), milliseconds(used));
+    for pid in waiting(home) {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     }
 }
 

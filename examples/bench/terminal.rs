@@ -48,12 +48,13 @@ impl Terminal {
 
     /// Starts a program in this home, which is removed behind it.
     pub fn start_in(home: tempfile::TempDir, program: &Path, args: &[&str]) -> Self {
-        let path = home.path().to_owned();
-        Self::start_at(&path, Some(home), program, args)
+        let mut terminal = Self::start_at(home.path(), program, args);
+        terminal._home = Some(home);
+        terminal
     }
 
-    /// Starts a program in a home; `own` is removed behind it.
-    pub fn start_at(home: &Path, own: Option<tempfile::TempDir>, program: &Path, args: &[&str]) -> Self {
+    /// Starts a program in a home, which stays.
+    pub fn start_at(home: &Path, program: &Path, args: &[&str]) -> Self {
         let (pty, pts) = pty_process::blocking::open().unwrap();
         let (columns, rows) = SIZE;
         pty.resize(Size::new(rows, columns)).unwrap();
@@ -71,7 +72,7 @@ impl Terminal {
             .spawn(pts)
             .unwrap();
         let screen = vt100::Parser::new(rows.try_into().unwrap(), columns.try_into().unwrap(), 0);
-        Terminal { pty, child, screen, received: 0, open: true, _home: own }
+        Terminal { pty, child, screen, received: 0, open: true, _home: None }
     }
 
     /// The program's process id.
