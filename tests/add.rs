@@ -165,24 +165,10 @@ async fn a_plugin_is_shown_added_used_and_removed() {
     let shown = home.tau(&["add", "./plug"]).await;
     assert!(shown.code == 2 && shown.err.contains("--yes"), "{shown:?}");
     for part in [
-        "greeter 1.0.0",
-        "Greets.",
-        "greet",
-        "/hello",
-        "UserPromptSubmit",
-        "db (",
-        "no-server x",
-        "Read",
-        "critic",
-        "output styles",
-        "without a question",
-        "UserPromptSubmit (",
-        "\"${CLAUDE_PLUGIN_ROOT}/mark.sh\"",
-        "db (${CLAUDE_PLUGIN_ROOT}/no-server x)",
-        "with your rights",
-        "in every request",
-        "8 files",
-        "SHA-256",
+        "greeter 1.0.0", "Greets.", "greet", "/hello", "UserPromptSubmit", "db (", "no-server x", "Read",
+        "critic", "output styles", "without a question", "UserPromptSubmit (",
+        "\"${CLAUDE_PLUGIN_ROOT}/mark.sh\"", "db (${CLAUDE_PLUGIN_ROOT}/no-server x)", "with your rights",
+        "in every request", "8 files", "SHA-256",
     ] {
         assert!(shown.out.contains(part), "{part}: {}", shown.out);
     }

@@ -77,16 +77,8 @@ async fn events_come_in_the_order_of_the_wire() {
     check(
         vec![vec![Say("hello there"), STOP]],
         &[
-            "agent_start",
-            "turn_start",
-            "start user",
-            "end user go",
-            "start assistant",
-            "update",
-            "end assistant Stop hello there",
-            "turn_end 0",
-            "agent_end 2",
-            "settled",
+            "agent_start", "turn_start", "start user", "end user go", "start assistant", "update",
+            "end assistant Stop hello there", "turn_end 0", "agent_end 2", "settled",
         ],
     )
     .await;
@@ -96,29 +88,10 @@ async fn events_come_in_the_order_of_the_wire() {
             vec![Say("ok"), STOP],
         ],
         &[
-            "agent_start",
-            "turn_start",
-            "start user",
-            "end user go",
-            "start assistant",
-            "update",
-            "end assistant ToolUse first [a] [b]",
-            "run a",
-            "ran a",
-            "run b",
-            "ran b failed",
-            "start result",
-            "end result a",
-            "start result",
-            "end result b failed",
-            "turn_end 2",
-            "turn_start",
-            "start assistant",
-            "update",
-            "end assistant Stop ok",
-            "turn_end 0",
-            "agent_end 5",
-            "settled",
+            "agent_start", "turn_start", "start user", "end user go", "start assistant", "update",
+            "end assistant ToolUse first [a] [b]", "run a", "ran a", "run b", "ran b failed", "start result",
+            "end result a", "start result", "end result b failed", "turn_end 2", "turn_start",
+            "start assistant", "update", "end assistant Stop ok", "turn_end 0", "agent_end 5", "settled",
         ],
     )
     .await;
@@ -224,29 +197,15 @@ async fn an_abort_ends_every_stage_in_shape() {
     check_abort(vec![vec![Say("some"), Hang]], "update", &kept).await;
     check_abort(vec![vec![Say("some"), HalfCall("a"), Hang]], "update", &kept).await;
     let called = [
-        "end assistant Aborted [a]",
-        "run a",
-        "ran a failed",
-        "start result",
-        "end result a failed",
-        "turn_end 1",
-        "agent_end 3",
-        "settled aborted",
+        "end assistant Aborted [a]", "run a", "ran a failed", "start result", "end result a failed",
+        "turn_end 1", "agent_end 3", "settled aborted",
     ];
     check_abort(vec![vec![Call("a", "echo", json!({})), Hang]], "update", &called).await;
     for tool in ["nap", "deaf"] {
         let answer = vec![Call("a", tool, ms(60_000)), Call("b", "echo", json!({})), USE];
         let expected = [
-            "ran a failed",
-            "run b",
-            "ran b failed",
-            "start result",
-            "end result a failed",
-            "start result",
-            "end result b failed",
-            "turn_end 2",
-            "agent_end 4",
-            "settled aborted",
+            "ran a failed", "run b", "ran b failed", "start result", "end result a failed", "start result",
+            "end result b failed", "turn_end 2", "agent_end 4", "settled aborted",
         ];
         check_abort(vec![answer], "run a", &expected).await;
     }

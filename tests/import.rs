@@ -205,10 +205,7 @@ fn secrets_of_servers_are_not_shown() {
     let shown = home.import(&["--write"]);
     assert!(!shown.contains("hunter2"), "{shown}");
     for words in [
-        "\"-y\", \"pg\", \"--token=…\"",
-        "\"--port\", \"80\"",
-        "me:…@db/x",
-        "…${USER}…${HOST}",
+        "\"-y\", \"pg\", \"--token=…\"", "\"--port\", \"80\"", "me:…@db/x", "…${USER}…${HOST}",
         "?apiKey=…&v=${V}",
     ] {
         assert!(shown.contains(words), "no {words} in {shown}");
@@ -440,17 +437,9 @@ fn nothing_that_protects_is_dropped_and_nothing_silently() {
     );
     let text = home.import(&["--write"]);
     for words in [
-        "azure: query_params",
-        "requires_openai_auth",
-        "new_thing",
-        "permission: allow",
-        "1 command: ship",
-        "1 agent: sage",
-        "formatter",
-        "headers x-team",
-        "model m: tool_call",
-        "{file:~/k} means nothing to tau",
-        "gem: trust",
+        "azure: query_params", "requires_openai_auth", "new_thing", "permission: allow", "1 command: ship",
+        "1 agent: sage", "formatter", "headers x-team", "model m: tool_call",
+        "{file:~/k} means nothing to tau", "gem: trust",
     ] {
         assert!(
             text.lines().any(|line| line.contains(words) && line.contains("left:")),
@@ -551,10 +540,7 @@ fn doctor_names_what_is_read_in_place() {
     let output = home.tau(&["doctor"]);
     let text = String::from_utf8(output.stdout).unwrap();
     for words in [
-        "other agents",
-        "permission rules",
-        ".claude/settings.json",
-        ".codex/skills",
+        "other agents", "permission rules", ".claude/settings.json", ".codex/skills",
         ".config/opencode/command",
     ] {
         assert!(text.contains(words), "no {words:?} in {text}");

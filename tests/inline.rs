@@ -37,18 +37,8 @@ fn wait_for_rows(terminal: &Terminal, what: &str, count: usize, is_one: impl Fn(
 }
 
 const TOUR: [&str; 12] = [
-    "shell one",
-    "shell two",
-    "τ tau",
-    "▌ hello",
-    "Hello from the demo",
-    "!!ls",
-    "╭─ rust",
-    "First, what is here",
-    "I'll write a new file",
-    "Now I'll change a line",
-    "That was the tour",
-    "▌ table",
+    "shell one", "shell two", "τ tau", "▌ hello", "Hello from the demo", "!!ls", "╭─ rust",
+    "First, what is here", "I'll write a new file", "Now I'll change a line", "That was the tour", "▌ table",
 ];
 
 #[test]

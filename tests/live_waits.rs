@@ -38,15 +38,7 @@ fn a_screen_waits_for_no_answer_of_a_killed_session() {
     let has_composer = |cells: &vt100::Screen| crate::screen::composer(cells).is_some();
     let refused = "not connected: send something to open the session again";
     let commands = [
-        "/jobs",
-        "/diff",
-        "/undo",
-        "/redo",
-        "/tree",
-        "/fork",
-        "/context",
-        "/extensions",
-        "/permissions",
+        "/jobs", "/diff", "/undo", "/redo", "/tree", "/fork", "/context", "/extensions", "/permissions",
         "/export own.md",
     ];
     for command in commands {

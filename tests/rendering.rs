@@ -245,12 +245,8 @@ fn diffs_have_numbers_signs_and_marks() {
     assert_eq!(
         found,
         [
-            " 41  41 │   fn empty() {",
-            " 42     │ -     Vec::new()",
-            "     42 │ +     vec![Token::Eof]",
-            " 43  43 │   }",
-            "⋯",
-            " 98     │ - let total = count + 1;",
+            " 41  41 │   fn empty() {", " 42     │ -     Vec::new()", "     42 │ +     vec![Token::Eof]",
+            " 43  43 │   }", "⋯", " 98     │ - let total = count + 1;",
             "     98 │ + let total = amount + 1;",
         ]
     );

@@ -297,14 +297,8 @@ fn a_change_is_shown_before_it_is_trusted() {
     let mut screen = Screen::boot(Boot { folders: vec![changed_folder()], ..boot() });
     let shown = text(&screen.draw());
     for part in [
-        "project settings that changed since",
-        ".tau/SYSTEM.md (new)",
-        "+You are somebody",
-        "+You are kind.",
-        ".tau/config.toml (changed)",
-        "-thinking = 'low'",
-        "+thinking = 'high'",
-        "use them, as shown here",
+        "project settings that changed since", ".tau/SYSTEM.md (new)", "+You are somebody", "+You are kind.",
+        ".tau/config.toml (changed)", "-thinking = 'low'", "+thinking = 'high'", "use them, as shown here",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

@@ -10,18 +10,8 @@ use super::{Subject, echo_of, ready, row};
 const FLOOD: usize = 10_000_000;
 /// The keys of one round of work: a prompt, a command, looking back, a list, a new session.
 const ROUND: [&str; 12] = [
-    "show me\r",
-    "\x1b[5~\x1b[5~",
-    "\x1b[6~\x1b[6~",
-    "!seq 2000\r",
-    "\x0f",
-    "\x0f",
-    "/resume\r",
-    "\x1b",
-    "\x06row",
-    "\x1b\x1b",
-    "\x1bOP",
-    "\x1b",
+    "show me\r", "\x1b[5~\x1b[5~", "\x1b[6~\x1b[6~", "!seq 2000\r", "\x0f", "\x0f", "/resume\r", "\x1b",
+    "\x06row", "\x1b\x1b", "\x1bOP", "\x1b",
 ];
 
 /// Writes lines at a steady rate until there is no reader.

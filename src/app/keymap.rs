@@ -154,14 +154,7 @@ mod tests {
             assert!(arrives(name), "{name}");
         }
         for name in [
-            "alt+t",
-            "alt+enter",
-            "ctrl+shift+p",
-            "shift+enter",
-            "ctrl+up",
-            "ctrl+7",
-            "f1",
-            "ctrl+i",
+            "alt+t", "alt+enter", "ctrl+shift+p", "shift+enter", "ctrl+up", "ctrl+7", "f1", "ctrl+i",
             "pageup",
         ] {
             assert!(!arrives(name), "{name}");

@@ -69,35 +69,17 @@ mod tests {
     #[test]
     fn newer_versions_come_first_and_providers_stay() {
         let mut rows = vec![
-            "openai/gpt-4-0613",
-            "openai/gpt-4.1",
-            "openai/gpt-5.2-codex",
-            "openai/gpt-5",
-            "openai/gpt-5-mini",
-            "openai/gpt-5.2",
-            "openai/gpt-10",
-            "anthropic/claude-3-5-haiku-20241022",
-            "anthropic/claude-sonnet-4-5-20250929",
-            "anthropic/claude-sonnet-4-5",
-            "anthropic/claude-sonnet-5-5",
-            "anthropic/claude-opus-4-20250514",
-            "anthropic/claude-opus-4-1",
+            "openai/gpt-4-0613", "openai/gpt-4.1", "openai/gpt-5.2-codex", "openai/gpt-5",
+            "openai/gpt-5-mini", "openai/gpt-5.2", "openai/gpt-10", "anthropic/claude-3-5-haiku-20241022",
+            "anthropic/claude-sonnet-4-5-20250929", "anthropic/claude-sonnet-4-5",
+            "anthropic/claude-sonnet-5-5", "anthropic/claude-opus-4-20250514", "anthropic/claude-opus-4-1",
         ];
         newest_first(&mut rows, |row| row);
         let expected = [
-            "openai/gpt-10",
-            "openai/gpt-5.2",
-            "openai/gpt-5.2-codex",
-            "openai/gpt-5",
-            "openai/gpt-5-mini",
-            "openai/gpt-4.1",
-            "openai/gpt-4-0613",
-            "anthropic/claude-opus-4-1",
-            "anthropic/claude-opus-4-20250514",
-            "anthropic/claude-sonnet-5-5",
-            "anthropic/claude-sonnet-4-5",
-            "anthropic/claude-sonnet-4-5-20250929",
-            "anthropic/claude-3-5-haiku-20241022",
+            "openai/gpt-10", "openai/gpt-5.2", "openai/gpt-5.2-codex", "openai/gpt-5", "openai/gpt-5-mini",
+            "openai/gpt-4.1", "openai/gpt-4-0613", "anthropic/claude-opus-4-1",
+            "anthropic/claude-opus-4-20250514", "anthropic/claude-sonnet-5-5", "anthropic/claude-sonnet-4-5",
+            "anthropic/claude-sonnet-4-5-20250929", "anthropic/claude-3-5-haiku-20241022",
         ];
         assert_eq!(rows, expected);
     }

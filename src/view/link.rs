@@ -106,21 +106,9 @@ mod tests {
             assert_eq!(Link::new(address).unwrap().uri(), address);
         }
         for address in [
-            "",
-            "a",
-            "src/main.rs",
-            "/etc/passwd",
-            "#part",
-            "https:",
-            "https://",
-            "mailto:",
-            "javascript:alert(1)",
-            "data:text/html,x",
-            "file://host/share",
-            "file:a",
-            "ssh://a",
-            "x-man-page://ls",
-            "вttps://a",
+            "", "a", "src/main.rs", "/etc/passwd", "#part", "https:", "https://", "mailto:",
+            "javascript:alert(1)", "data:text/html,x", "file://host/share", "file:a", "ssh://a",
+            "x-man-page://ls", "вttps://a",
         ] {
             assert_eq!(Link::new(address), None, "{address}");
         }
@@ -129,11 +117,7 @@ mod tests {
     #[test]
     fn no_address_can_end_the_sequence() {
         for address in [
-            "https://a\x1b\\",
-            "https://a\x07",
-            "https://a\u{9c}b",
-            "https://a\nb",
-            "https://a\u{7f}",
+            "https://a\x1b\\", "https://a\x07", "https://a\u{9c}b", "https://a\nb", "https://a\u{7f}",
             "https://a\0",
         ] {
             assert_eq!(Link::new(address), None, "{address:?}");

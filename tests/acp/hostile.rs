@@ -5,22 +5,9 @@ use crate::support::dice::Dice;
 use crate::support::program::{says, stalls};
 
 const METHODS: [&str; 16] = [
-    "initialize",
-    "authenticate",
-    "session/new",
-    "session/load",
-    "session/resume",
-    "session/list",
-    "session/delete",
-    "session/close",
-    "session/prompt",
-    "session/set_mode",
-    "session/set_config_option",
-    "session/cancel",
-    "$/cancel_request",
-    "session/update",
-    "_own",
-    "",
+    "initialize", "authenticate", "session/new", "session/load", "session/resume", "session/list",
+    "session/delete", "session/close", "session/prompt", "session/set_mode", "session/set_config_option",
+    "session/cancel", "$/cancel_request", "session/update", "_own", "",
 ];
 
 fn line(dice: &mut Dice) -> Vec<u8> {

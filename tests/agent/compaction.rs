@@ -228,11 +228,7 @@ async fn a_conversation_is_compacted_once_a_request_was_too_long() {
     let reported = brief(&bench.settled().await);
     let at = reported.iter().position(|line| line == "compacts Overflow").expect("no compaction");
     let expected = [
-        "compacts Overflow",
-        "compacted and retries",
-        "start assistant",
-        "update",
-        "end assistant Stop fits",
+        "compacts Overflow", "compacted and retries", "start assistant", "update", "end assistant Stop fits",
     ];
     assert_eq!(reported[at..at + 5], expected);
     assert_eq!(reported.iter().filter(|line| *line == "agent_end 2").count(), 1, "{reported:?}");

@@ -22,14 +22,8 @@ async fn queued_messages_come_at_their_moment() {
     let events = brief(&bench.settled().await);
     let ends: Vec<&str> = events.iter().filter_map(|line| line.strip_prefix("end ")).collect();
     let expected = [
-        "result a",
-        "result b failed",
-        "user s1",
-        "assistant Stop one",
-        "user s2",
-        "assistant Stop two",
-        "user later",
-        "assistant Stop three",
+        "result a", "result b failed", "user s1", "assistant Stop one", "user s2", "assistant Stop two",
+        "user later", "assistant Stop three",
     ];
     assert_eq!(ends, expected);
     assert_eq!(events.iter().filter(|line| *line == "queue [] []").count(), 1);

@@ -141,13 +141,8 @@ async fn a_stream_that_just_ends_is_no_answer() {
     bench.send(RunCommand::AbortRetry).await;
     let events = brief(&bench.settled().await);
     let expected = [
-        "retried 1 false",
-        "turn_start",
-        "start assistant",
-        "end assistant Error half",
-        "turn_end 0",
-        "agent_end 3",
-        "settled",
+        "retried 1 false", "turn_start", "start assistant", "end assistant Error half", "turn_end 0",
+        "agent_end 3", "settled",
     ];
     assert_eq!(events, expected);
 }

@@ -149,10 +149,7 @@ fn a_screen_reader_says_the_prompt() {
     let mut other = Other::new(ScreenKind::Reader, SIZE);
     other.asked(change_request("c1", change(2)));
     other.has(&[
-        "hunk 1 of 2",
-        "removed:     let a = 1;",
-        "added:     let a = 12;",
-        "hunk 1 selected: applied",
+        "hunk 1 of 2", "removed:     let a = 1;", "added:     let a = 12;", "hunk 1 selected: applied",
     ]);
     other.key("tab");
     other.key("space");

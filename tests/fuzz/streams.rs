@@ -27,16 +27,8 @@ fn sse() {
         check: check_sse,
         seeds: bodies(""),
         words: &[
-            "data:",
-            "data: ",
-            "data",
-            "event: x\n",
-            "event: error\n",
-            "error:",
-            ": ping\n",
-            "id: 1\n",
-            "retry: 1\n",
-            "\u{feff}",
+            "data:", "data: ", "data", "event: x\n", "event: error\n", "error:", ": ping\n", "id: 1\n",
+            "retry: 1\n", "\u{feff}",
         ],
         cases: 1_500,
     });

@@ -166,9 +166,7 @@ async fn what_cannot_be_taken_back_is_denied_with_what_would_be_lost() {
 #[tokio::test]
 async fn a_denied_command_is_denied_behind_what_runs_it() {
     for command in [
-        "env a-b=1 touch made",
-        "flock lock touch made",
-        "git -c alias.x='!touch made' x",
+        "env a-b=1 touch made", "flock lock touch made", "git -c alias.x='!touch made' x",
         "some-program --do='touch made'",
     ] {
         let place = Place::new(vec![calls("bash", &json!({ "command": command })), says("done")]).await;

@@ -137,9 +137,7 @@ async fn the_code_tells_of_a_message_that_failed() {
 #[tokio::test]
 async fn a_long_wait_is_told() {
     let slow = crate::support::server::answer(
-        "429 Slow",
-        "retry-after: 7200\r\n",
-        b"{\"error\":{\"message\":\"quota\"}}",
+        "429 Slow", "retry-after: 7200\r\n", b"{\"error\":{\"message\":\"quota\"}}",
     );
     let place = Place::new(vec![Act::Send(slow)]).await;
     let mut tau = place.tau(&["-p", "--wait-for-quota", "--timeout", "3", "go"]);

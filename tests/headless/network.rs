@@ -204,22 +204,12 @@ async fn a_known_model_keeps_its_quirks_at_another_address() {
     let place = Place::new(vec![Act::Send(answer("401 No", "", b"{}"))]).await;
     let url = place.server.url();
     for model in [
-        "claude-opus-4-7",
-        "anthropic/claude-opus-4-7",
-        "claude-opus-4-7-20260416",
+        "claude-opus-4-7", "anthropic/claude-opus-4-7", "claude-opus-4-7-20260416",
         "us.anthropic.claude-opus-4-7-v1:0",
     ] {
         let mut tau = bare(place.dir.path());
         tau.args([
-            "-p",
-            "hi",
-            "--no-session",
-            "--base-url",
-            &url,
-            "--api",
-            "anthropic-messages",
-            "--model",
-            model,
+            "-p", "hi", "--no-session", "--base-url", &url, "--api", "anthropic-messages", "--model", model,
         ]);
         run(tau.args(["--api-key", "x", "--thinking", "high"]), None).await;
         let request = place.server.requests().pop().unwrap();

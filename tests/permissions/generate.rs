@@ -7,30 +7,9 @@ pub const PROGRAMS: [&str; 6] = ["aa", "bb", "cc", "dd", "ee", "ff"];
 
 /// Words in every kind of quoting.
 const WORDS: [&str; 24] = [
-    "x",
-    "--all",
-    "-n",
-    "'q q'",
-    "\"d d\"",
-    "a\\ b",
-    "\"$v\"",
-    "$v",
-    "${v:-z}",
-    "\"${#v}\"",
-    "é",
-    "\"日本 語\"",
-    "a#b",
-    "\\#",
-    "\"\"",
-    "''",
-    "$'t\\tt'",
-    "$'q\\'; bb'",
-    "o=1",
-    "\\\n",
-    "a\\\nb",
-    "$((1 + 2))",
-    "'; bb'",
-    "\"| cc\"",
+    "x", "--all", "-n", "'q q'", "\"d d\"", "a\\ b", "\"$v\"", "$v", "${v:-z}", "\"${#v}\"", "é",
+    "\"日本 語\"", "a#b", "\\#", "\"\"", "''", "$'t\\tt'", "$'q\\'; bb'", "o=1", "\\\n", "a\\\nb",
+    "$((1 + 2))", "'; bb'", "\"| cc\"",
 ];
 /// Words that expand to others, or to several.
 const WILD: [&str; 6] = ["a{1,2}", "*", "~", "[a-c]*", "$w", "?"];
@@ -74,16 +53,8 @@ fn simple(dice: &mut Dice, depth: usize) -> String {
 }
 
 const REDIRECTIONS: [&str; 10] = [
-    " > out",
-    " 2>&1",
-    " >> out",
-    " 2>/dev/null",
-    " &> out",
-    " < /dev/null",
-    " 3> out",
-    " >| out",
-    " <<< \"$v\"",
-    " 2>&1 > out",
+    " > out", " 2>&1", " >> out", " 2>/dev/null", " &> out", " < /dev/null", " 3> out", " >| out",
+    " <<< \"$v\"", " 2>&1 > out",
 ];
 
 /// A command that runs another.

@@ -111,19 +111,8 @@ fn dialects_of_tool_calls() {
 #[test]
 fn every_piece_of_text_arrives_whatever_the_frames_around_it_are() {
     let pieces = [
-        "a",
-        " ",
-        "größer 😀",
-        "\"",
-        "\\",
-        "\n",
-        "\\n",
-        "\"}}]}",
-        "\"},\"index\":0}]}",
-        "{\"content\":\"",
-        "\u{1}",
-        "null",
-        "[DONE]",
+        "a", " ", "größer 😀", "\"", "\\", "\n", "\\n", "\"}}]}", "\"},\"index\":0}]}", "{\"content\":\"",
+        "\u{1}", "null", "[DONE]",
     ];
     let mut dice = Dice::new(36);
     for _ in 0..300 {

@@ -44,12 +44,8 @@ fn start_up_files_cannot_be_made_or_changed() {
         [(home, home), (above, home), (&link, home), (home, &link), (above, &link), (Path::new("/"), home)];
     fs::write(home.join(".profile"), "mine\n").unwrap();
     let attacks = [
-        "echo x > ~/.bashrc",
-        "echo x >> ~/.profile",
-        "mkdir -p ~/.config/autostart",
-        "mv ~/.profile ~/.other",
-        "rm ~/.profile",
-        "ln -s /tmp/x ~/.zshrc",
+        "echo x > ~/.bashrc", "echo x >> ~/.profile", "mkdir -p ~/.config/autostart",
+        "mv ~/.profile ~/.other", "rm ~/.profile", "ln -s /tmp/x ~/.zshrc",
     ];
     for start in starts {
         for attack in attacks {

@@ -238,9 +238,7 @@ fn a_rebase_runs_no_planted_command() {
     user(&place, "GIT_SEQUENCE_EDITOR='printf \"break\\nexec true\\n\" >' git rebase -qi HEAD~1");
     assert!(fs::read_to_string(place.work.join(todo)).unwrap().contains("exec true"));
     for line in [
-        "exec touch $OUT/canary",
-        "x touch $OUT/canary",
-        "   exec\ttouch $OUT/canary",
+        "exec touch $OUT/canary", "x touch $OUT/canary", "   exec\ttouch $OUT/canary",
         "exec true; touch $OUT/canary",
     ] {
         let said = text(&place.script(WRITE, &format!("cat >>{todo} <<'END'\n{line}\nEND")).stderr);

@@ -151,20 +151,9 @@ fn the_settings_of_other_version_control_systems_stay() {
 
 /// Files that a command creates in a repository, which git may obey.
 const CREATED: [&str; 14] = [
-    "branches/x",
-    "remotes/origin",
-    "commondir",
-    "config.worktree",
-    "Config",
-    "config",
-    "modules/x/config",
-    "info/attributes",
-    "info/grafts",
-    "objects/info/alternates",
-    "objects/info/http-alternates",
-    "rebase-merge/what-a-newer-git-obeys",
-    "rebase-apply/x",
-    "what-a-newer-git-obeys",
+    "branches/x", "remotes/origin", "commondir", "config.worktree", "Config", "config", "modules/x/config",
+    "info/attributes", "info/grafts", "objects/info/alternates", "objects/info/http-alternates",
+    "rebase-merge/what-a-newer-git-obeys", "rebase-apply/x", "what-a-newer-git-obeys",
 ];
 
 #[test]

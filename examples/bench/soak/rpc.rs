@@ -11,32 +11,11 @@ use super::{Dice, Place, TIMEOUT, Talk};
 
 /// Commands that need no fields.
 const PLAIN: [&str; 26] = [
-    "abort",
-    "abort",
-    "clear_queue",
-    "get_state",
-    "get_messages",
-    "get_last_assistant_text",
-    "get_commands",
-    "get_resources",
-    "get_session_stats",
-    "cycle_model",
-    "get_available_models",
-    "cycle_thinking_level",
-    "get_available_thinking_levels",
-    "abort_retry",
-    "abort_bash",
-    "get_fork_messages",
-    "get_entries",
-    "get_tree",
-    "get_checkpoints",
-    "get_changes",
-    "get_undo_plan",
-    "get_extensions",
-    "get_permission_rules",
-    "redo",
-    "clone",
-    "nonsense",
+    "abort", "abort", "clear_queue", "get_state", "get_messages", "get_last_assistant_text", "get_commands",
+    "get_resources", "get_session_stats", "cycle_model", "get_available_models", "cycle_thinking_level",
+    "get_available_thinking_levels", "abort_retry", "abort_bash", "get_fork_messages", "get_entries",
+    "get_tree", "get_checkpoints", "get_changes", "get_undo_plan", "get_extensions", "get_permission_rules",
+    "redo", "clone", "nonsense",
 ];
 /// The maximum number of commands that wait for their answers.
 const AT_ONCE: usize = 16;

@@ -151,9 +151,7 @@ fn parse_model(model: &Value) -> Option<ServerModel> {
              /max_input_tokens /meta/n_ctx"
         )),
         max_tokens: number(&[
-            "/max_completion_tokens",
-            "/top_provider/max_completion_tokens",
-            "/outputTokenLimit",
+            "/max_completion_tokens", "/top_provider/max_completion_tokens", "/outputTokenLimit",
             "/max_output_tokens",
         ]),
         image: lists("/architecture/input_modalities", "image") || says("/capabilities/vision"),

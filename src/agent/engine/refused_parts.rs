@@ -48,44 +48,17 @@ const WORDS: [(Part, &[&str]); 3] = [
     (
         Part::CallIds,
         &[
-            "tool_use",
-            "tool_call",
-            "tool call",
-            "tool use",
-            "tool_result",
-            "tool result",
-            "function call",
-            "function_call",
-            "call_id",
-            "call id",
-            "toolu",
-            "fc_",
-            "duplicate",
-            "unique",
+            "tool_use", "tool_call", "tool call", "tool use", "tool_result", "tool result", "function call",
+            "function_call", "call_id", "call id", "toolu", "fc_", "duplicate", "unique",
         ],
     ),
 ];
 
 /// Words in errors about a part that is refused each time, whatever the kind of the error says.
 const LASTING: [&str; 18] = [
-    "support",
-    "failed to load",
-    "decod",
-    "not process",
-    "unable to process",
-    "identify",
-    "invalid",
-    "not valid",
-    "not enabled",
-    "not allowed",
-    "may be provided",
-    "verified",
-    "flagged",
-    "too large",
-    "too small",
-    "required for image",
-    "embedding from",
-    "format",
+    "support", "failed to load", "decod", "not process", "unable to process", "identify", "invalid",
+    "not valid", "not enabled", "not allowed", "may be provided", "verified", "flagged", "too large",
+    "too small", "required for image", "embedding from", "format",
 ];
 
 /// Words in errors about a server that is busy: nothing in the request is the reason.

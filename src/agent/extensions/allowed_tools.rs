@@ -65,13 +65,7 @@ mod tests {
         let (rules, problems) = texts(&["Bash", "Bash(*)", "Write", "Read"], ExtensionSource::Project);
         assert_eq!((rules, problems), (vec!["read".to_owned()], 3));
         let wide = [
-            "Bash(* *)",
-            "Bash(*:*)",
-            "Bash(t*)",
-            "Bash(env:*)",
-            "Edit(**/*)",
-            "Edit(.)",
-            "Write(*)",
+            "Bash(* *)", "Bash(*:*)", "Bash(t*)", "Bash(env:*)", "Edit(**/*)", "Edit(.)", "Write(*)",
             "mcp__*",
         ];
         assert_eq!(texts(&wide, ExtensionSource::Project), (Vec::new(), wide.len()));

@@ -243,11 +243,8 @@ mod tests {
             (
                 "bash(git push --force *)",
                 &[
-                    "git push -f",
-                    "git push origin feat --force",
-                    "git push origin feat -f",
-                    "git push origin +feat",
-                    "git -C . push -uf origin feat",
+                    "git push -f", "git push origin feat --force", "git push origin feat -f",
+                    "git push origin +feat", "git -C . push -uf origin feat",
                 ],
                 &["git push origin feat", "git push --force-with-lease origin x", "git push --follow-tags"],
             ),
@@ -267,9 +264,7 @@ mod tests {
                     "npm_config_location=global npm install x",
                 ],
                 &[
-                    "npm install x",
-                    "npm run g",
-                    "npm i x --location=project",
+                    "npm install x", "npm run g", "npm i x --location=project",
                     "npm_config_audit=false npm i x",
                 ],
             ),
@@ -294,10 +289,7 @@ mod tests {
             (
                 "bash(curl -X POST *)",
                 &[
-                    "curl u -X POST",
-                    "curl -XPOST u",
-                    "curl -sX POST u",
-                    "curl --request POST u",
+                    "curl u -X POST", "curl -XPOST u", "curl -sX POST u", "curl --request POST u",
                     "curl --request=POST u",
                 ],
                 &["curl u -X GET", "curl POST", "curl -o POST u"],
@@ -305,8 +297,7 @@ mod tests {
             (
                 "bash(docker run --network host *)",
                 &[
-                    "docker run --network=host x",
-                    "docker run --rm --net host x",
+                    "docker run --network=host x", "docker run --rm --net host x",
                     "docker run -it --net=host x y",
                 ],
                 &["docker run --network none x", "docker run -p 80:80 host"],

@@ -140,37 +140,17 @@ mod tests {
     #[test]
     fn rules_are_read_and_written() {
         for text in [
-            "bash",
-            "bash(cargo test *)",
-            "edit(src/**)",
-            "mcp__server__*",
-            "bash(echo (x))",
-            "read(~/a b)",
-            "web_fetch(*.example.com)",
-            "web_fetch(*)",
+            "bash", "bash(cargo test *)", "edit(src/**)", "mcp__server__*", "bash(echo (x))", "read(~/a b)",
+            "web_fetch(*.example.com)", "web_fetch(*)",
         ] {
             assert_eq!(text.parse::<Rule>().map(|rule| rule.to_string()).as_deref(), Ok(text));
         }
         assert_eq!("Bash(ls)".parse::<Rule>().unwrap().to_string(), "bash(ls)");
         for text in [
-            "",
-            "bash(ls",
-            "(ls)",
-            "bash()",
-            "ba sh(ls)",
-            "bash(ls\u{200b} *)",
-            "read(.e\u{ad}nv)",
-            "bash(ls) x",
-            "edit(a[)",
-            "edit(../x)",
-            "mcp__a(b)",
-            "web_fetch(https://example.com/)",
-            "web_search(rust)",
-            "web_*(example.com)",
-            "web_fetch(.example.com)",
-            "web_fetch(*..com)",
-            "web_fetch(example.com:80)",
-            "web_fetch(exa*ple.com)",
+            "", "bash(ls", "(ls)", "bash()", "ba sh(ls)", "bash(ls\u{200b} *)", "read(.e\u{ad}nv)",
+            "bash(ls) x", "edit(a[)", "edit(../x)", "mcp__a(b)", "web_fetch(https://example.com/)",
+            "web_search(rust)", "web_*(example.com)", "web_fetch(.example.com)", "web_fetch(*..com)",
+            "web_fetch(example.com:80)", "web_fetch(exa*ple.com)",
         ] {
             let error = text.parse::<Rule>().unwrap_err().to_string();
             assert!(error.contains("is not a rule"), "{text}: {error}");

@@ -51,21 +51,8 @@ const OVERFLOW_WITHOUT_RATE: &[&str] = &["token limit exceeded"];
 
 /// Wordings for too many requests in too short a time, in lower case.
 const RATES: &[&str] = &[
-    "per second",
-    "per minute",
-    "per min",
-    "per hour",
-    "per day",
-    "per month",
-    "daily",
-    "monthly",
-    "tpm",
-    "rate limit",
-    "rate_limit",
-    "quota",
-    "too many requests",
-    "try again in",
-    "please wait",
+    "per second", "per minute", "per min", "per hour", "per day", "per month", "daily", "monthly", "tpm",
+    "rate limit", "rate_limit", "quota", "too many requests", "try again in", "please wait",
 ];
 
 /// Error types and codes that determine a kind, independent of the status. Compared in lower case, as a

@@ -12,17 +12,8 @@ const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MS: f64 = 1e11;
 /// Words before a time to wait, in lower case.
 const LEADS: [&str; 11] = [
-    "try again in ",
-    "try again after ",
-    "retry in ",
-    "retry after ",
-    "retry your request after ",
-    "reset after ",
-    "resets in ",
-    "reset in ",
-    "available in ",
-    "wait for ",
-    "wait ",
+    "try again in ", "try again after ", "retry in ", "retry after ", "retry your request after ",
+    "reset after ", "resets in ", "reset in ", "available in ", "wait for ", "wait ",
 ];
 /// Words before a date.
 const DATE_LEADS: [&str; 6] =

@@ -332,12 +332,8 @@ mod tests {
         assert_eq!(partial.content, [Content::text("x ")]);
         masking.answer(&mut output);
         let lines = [
-            "-A=1",
-            "+API_TOKEN=zx81-Q7rr-99aB",
-            " -----BEGIN PRIVATE KEY-----",
-            " MIIEvQIBADANBgkqhkiG",
-            " -----END PRIVATE KEY-----",
-            " z",
+            "-A=1", "+API_TOKEN=zx81-Q7rr-99aB", " -----BEGIN PRIVATE KEY-----", " MIIEvQIBADANBgkqhkiG",
+            " -----END PRIVATE KEY-----", " z",
         ];
         let hunk = Hunk { old_start: 1, new_start: 1, lines: lines.map(str::to_owned).to_vec() };
         let mut diff = Details::Diff(FileDiff { hunks: vec![hunk], ..FileDiff::default() });

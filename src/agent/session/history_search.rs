@@ -29,10 +29,7 @@ pub(super) fn is_said_in(needle: &Needle) -> impl Fn(&[u8]) -> bool {
 /// Whether it is an entry, or a message, that is drawn.
 fn is_shown(line: &[u8]) -> bool {
     let shown: [&[u8]; 5] = [
-        MESSAGE,
-        br#"{"type":"compaction""#,
-        br#"{"type":"branch_summary""#,
-        br#"{"type":"custom_message""#,
+        MESSAGE, br#"{"type":"compaction""#, br#"{"type":"branch_summary""#, br#"{"type":"custom_message""#,
         br#"{"role":"#,
     ];
     shown.iter().any(|start| line.starts_with(start)) || !line.starts_with(br#"{"type":"#)

@@ -257,26 +257,11 @@ mod tests {
         assert_eq!(
             rules,
             [
-                "4 allow bash(npm run test:*)",
-                "5 allow read(~/.zshrc)",
-                "5 allow edit(/p/src/**)",
-                "5 allow read(/etc/hosts)",
-                "5 allow mcp__docs__*",
-                "5 allow mcp__docs__get",
-                "6 allow web_fetch(example.com)",
-                "6 allow find",
-                "6 allow foo",
-                "7 deny bash(curl:*)",
-                "7 deny read(./.env)",
-                "7 ask web_fetch",
-                "7 ask bash",
-                "8 ask web_search",
-                "8 ask *",
-                "8 ask delegate",
-                "8 deny delegate",
-                "8 deny ask_user",
-                "8 ask bash",
-                "8 deny mcp__docs__*",
+                "4 allow bash(npm run test:*)", "5 allow read(~/.zshrc)", "5 allow edit(/p/src/**)",
+                "5 allow read(/etc/hosts)", "5 allow mcp__docs__*", "5 allow mcp__docs__get",
+                "6 allow web_fetch(example.com)", "6 allow find", "6 allow foo", "7 deny bash(curl:*)",
+                "7 deny read(./.env)", "7 ask web_fetch", "7 ask bash", "8 ask web_search", "8 ask *",
+                "8 ask delegate", "8 deny delegate", "8 deny ask_user", "8 ask bash", "8 deny mcp__docs__*",
             ]
         );
         let said = wrong.join("\n");

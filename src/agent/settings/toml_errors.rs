@@ -112,36 +112,11 @@ mod tests {
     #[test]
     fn a_value_of_a_wrong_type_is_said_in_words_of_the_user_for_every_setting() {
         let values = [
-            "true",
-            "1",
-            "1.5",
-            "\"zz zz\"",
-            "[]",
-            "[1]",
-            "[true]",
-            "[\"zz zz\"]",
-            "{ zz = 1 }",
-            "1979-05-27",
+            "true", "1", "1.5", "\"zz zz\"", "[]", "[1]", "[true]", "[\"zz zz\"]", "{ zz = 1 }", "1979-05-27",
         ];
         let of_the_reader = [
-            "variant",
-            "expected",
-            "invalid",
-            "sequence",
-            "map",
-            "struct",
-            "unit",
-            "enum",
-            "u64",
-            "usize",
-            "newtype",
-            "wanted",
-            "string",
-            "untagged",
-            "float",
-            "tuple",
-            "Option",
-            "data did not",
+            "variant", "expected", "invalid", "sequence", "map", "struct", "unit", "enum", "u64", "usize",
+            "newtype", "wanted", "string", "untagged", "float", "tuple", "Option", "data did not",
         ];
         let mut odd = Vec::new();
         for row in TABLE {

@@ -435,18 +435,8 @@ mod tests {
         check("tau -p look at @m", Some(Names::Attachments), "@m");
         check("tau permissions test --tool b", Some(Names::Tools), "b");
         for line in [
-            "tau ",
-            "tau",
-            "",
-            "tau --mod",
-            "tau --model x ",
-            "tau --model x --thinking ",
-            "tau export 4f ",
-            "tau mcp add ",
-            "tau proxy add ",
-            "tau -- export ",
-            "tau -p export ",
-            "tau --no-such ",
+            "tau ", "tau", "", "tau --mod", "tau --model x ", "tau --model x --thinking ", "tau export 4f ",
+            "tau mcp add ", "tau proxy add ", "tau -- export ", "tau -p export ", "tau --no-such ",
         ] {
             assert_eq!(parse_words(&words_of(line)).names, None, "{line}");
         }
@@ -488,20 +478,7 @@ mod tests {
             assert!(is_plain(name), "{name}");
         }
         for name in [
-            "",
-            "-x",
-            "a b",
-            "$(touch x)",
-            "a;b",
-            "`x`",
-            "a\nb",
-            "a'b",
-            "a\"b",
-            "a\\b",
-            "é",
-            "=x",
-            "a*",
-            "~x",
+            "", "-x", "a b", "$(touch x)", "a;b", "`x`", "a\nb", "a'b", "a\"b", "a\\b", "é", "=x", "a*", "~x",
         ] {
             assert!(!is_plain(name), "{name}");
         }

@@ -119,11 +119,7 @@ impl Setup {
         let prompt = AgentPrompt::new(source, &text.text);
         let env = self.child_env(&session.info().id);
         let transport = environment::transport(
-            &self.args,
-            &self.settings,
-            &self.keys,
-            self.profile.connections,
-            &self.http,
+            &self.args, &self.settings, &self.keys, self.profile.connections, &self.http,
         );
         let config = AgentConfig {
             transport: Arc::new(Router::new(Arc::new(DemoTransport { pace: demo_pace() }), transport)),

@@ -159,24 +159,13 @@ mod tests {
     #[test]
     fn the_answer_may_be_fenced_and_nothing_else() {
         let accepted = [
-            "1",
-            " 1\n",
-            "```\n1\n```",
-            "```json\n1\n```\n",
-            "````json\n\n1\n\n````",
-            "\n```JSON \n1\n``` \n",
+            "1", " 1\n", "```\n1\n```", "```json\n1\n```\n", "````json\n\n1\n\n````", "\n```JSON \n1\n``` \n",
         ];
         for text in accepted {
             assert_eq!(answer(json!({"type": "integer"}), text), Ok(json!(1)), "{text:?}");
         }
         let refused = [
-            "",
-            "one",
-            "1 2",
-            "Here:\n1",
-            "```\n1\n```\nDone.",
-            "```\n1\n````",
-            "```\n```",
+            "", "one", "1 2", "Here:\n1", "```\n1\n```\nDone.", "```\n1\n````", "```\n```",
             "```\n1\n```\n```\n1\n```",
         ];
         for text in refused {

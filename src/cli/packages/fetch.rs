@@ -294,13 +294,7 @@ async fn run_unless_silent(mut command: Command, silence: Duration) -> Result<Ou
 
 /// Settings of git: no hooks and no helpers, and a server that says nothing for a minute is not awaited.
 const SETTINGS: [&str; 8] = [
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "protocol.ext.allow=never",
-    "-c",
-    "http.lowSpeedLimit=1",
-    "-c",
+    "-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", "-c", "http.lowSpeedLimit=1", "-c",
     "http.lowSpeedTime=60",
 ];
 
@@ -446,13 +440,8 @@ mod tests {
     #[test]
     fn a_marketplace_names_no_file_of_this_machine() {
         for source in [
-            "git+/tmp/acc@x/../acc@x/repo",
-            "git+a@b/../c:d",
-            "git+/tmp/x://y",
-            "git+file:///tmp/repo",
-            "file:///tmp/repo",
-            "git+../repo",
-            "git+ext::sh -c x://y",
+            "git+/tmp/acc@x/../acc@x/repo", "git+a@b/../c:d", "git+/tmp/x://y", "git+file:///tmp/repo",
+            "file:///tmp/repo", "git+../repo", "git+ext::sh -c x://y",
         ] {
             assert!(elsewhere(source).is_err(), "{source}");
         }

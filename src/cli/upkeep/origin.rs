@@ -43,25 +43,16 @@ const fn packager(
 }
 
 const NPM: Packager = packager(
-    "npm",
-    "npm install -g taucode@latest",
-    "npm install -g taucode@VERSION",
-    "npm uninstall -g taucode",
+    "npm", "npm install -g taucode@latest", "npm install -g taucode@VERSION", "npm uninstall -g taucode",
 );
 const NPX: Packager = packager("npx", "npx taucode@latest", "npx taucode@VERSION", "npm cache clean --force");
 const PIP: Packager =
     packager("pip", "pip install --upgrade taucode", "pip install taucode==VERSION", "pip uninstall taucode");
 const PIPX: Packager = packager(
-    "pipx",
-    "pipx upgrade taucode",
-    "pipx install --force taucode==VERSION",
-    "pipx uninstall taucode",
+    "pipx", "pipx upgrade taucode", "pipx install --force taucode==VERSION", "pipx uninstall taucode",
 );
 const UV: Packager = packager(
-    "uv",
-    "uv tool upgrade taucode",
-    "uv tool install taucode==VERSION",
-    "uv tool uninstall taucode",
+    "uv", "uv tool upgrade taucode", "uv tool install taucode==VERSION", "uv tool uninstall taucode",
 );
 const UVX: Packager = packager("uvx", "uvx taucode@latest", "uvx taucode@VERSION", "uv cache clean taucode");
 const DEB: Packager = packager(

@@ -15,17 +15,10 @@ use tau_tools::user_error::UserError;
 
 /// Settings for every run. Another git in a submodule would not be hardened, so none is started.
 const SETTINGS: [&str; 10] = [
-    "submodule.recurse=false",
-    "commit.gpgSign=false",
-    "core.quotePath=false",
-    "core.safecrlf=false",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "advice.addEmbeddedRepo=false",
-    "merge.verifySignatures=false",
+    "submodule.recurse=false", "commit.gpgSign=false", "core.quotePath=false", "core.safecrlf=false",
+    "gc.auto=0", "maintenance.auto=false", "advice.addEmbeddedRepo=false", "merge.verifySignatures=false",
     // It would leave conflicts in files that were not committed, and report success.
-    "merge.autoStash=false",
-    "fetch.recurseSubmodules=false",
+    "merge.autoStash=false", "fetch.recurseSubmodules=false",
 ];
 
 /// The name and address of commits where the user has set none.

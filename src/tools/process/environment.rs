@@ -195,13 +195,8 @@ mod tests {
         assert_eq!(
             names,
             [
-                "GITHUB_TOKEN=passed",
-                "GIT_PAGER=cat",
-                "HOME=/home/long-secret-value",
-                "PAGER=cat",
-                "PATH=/bin",
-                "SSH_AUTH_SOCK=/run/agent",
-                "TAU_SESSION_ID=s1"
+                "GITHUB_TOKEN=passed", "GIT_PAGER=cat", "HOME=/home/long-secret-value", "PAGER=cat",
+                "PATH=/bin", "SSH_AUTH_SOCK=/run/agent", "TAU_SESSION_ID=s1"
             ]
         );
         assert!(!format!("{env:?}").contains("passed"));

@@ -179,16 +179,9 @@ mod tests {
             assert!(is_secret_value(value), "{value}");
         }
         for value in [
-            "/usr/bin:/bin",
-            "postgres://db/x",
-            "postgres://app@db/x",
-            "http://proxy:3128",
-            "http://localhost:8080/@scope/x",
-            "ssh://git@host:22/x",
-            "-C target-cpu=native",
-            "rs=0:di=01;34:ln=01;36:*.tar=01;31",
-            "unix:path=/run/user/1000/bus",
-            "en_US.UTF-8",
+            "/usr/bin:/bin", "postgres://db/x", "postgres://app@db/x", "http://proxy:3128",
+            "http://localhost:8080/@scope/x", "ssh://git@host:22/x", "-C target-cpu=native",
+            "rs=0:di=01;34:ln=01;36:*.tar=01;31", "unix:path=/run/user/1000/bus", "en_US.UTF-8",
         ] {
             assert!(!is_secret_value(value), "{value}");
         }

@@ -218,15 +218,8 @@ fn recognise_rule(
 
 /// Messages for EACCES, EPERM, EROFS, EXDEV and EBUSY, which the sandbox causes.
 const REFUSALS: [&str; 9] = [
-    "permission denied",
-    "operation not permitted",
-    "read-only file system",
-    "invalid cross-device link",
-    "cross-device link",
-    "device or resource busy",
-    "eacces",
-    "eperm",
-    "erofs",
+    "permission denied", "operation not permitted", "read-only file system", "invalid cross-device link",
+    "cross-device link", "device or resource busy", "eacces", "eperm", "erofs",
 ];
 
 /// The quotes that programs put around a name.
@@ -234,19 +227,9 @@ const QUOTES: [char; 5] = ['\'', '"', '`', '\u{2018}', '\u{2019}'];
 
 /// Messages of programs that cannot resolve names or create sockets.
 const NETWORK: [&str; 13] = [
-    "could not resolve",
-    "couldn't resolve",
-    "name resolution",
-    "name or service not known",
-    "failed to lookup address",
-    "eai_again",
-    "network is unreachable",
-    "could not connect",
-    "couldn't connect",
-    "failed to connect",
-    "connection error",
-    "dial tcp",
-    "temporary failure resolving",
+    "could not resolve", "couldn't resolve", "name resolution", "name or service not known",
+    "failed to lookup address", "eai_again", "network is unreachable", "could not connect",
+    "couldn't connect", "failed to connect", "connection error", "dial tcp", "temporary failure resolving",
 ];
 /// Words that attribute a denial to the network.
 const SOCKETS: [&str; 8] =

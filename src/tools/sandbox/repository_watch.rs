@@ -27,30 +27,8 @@ const WITHOUT_LINKS_BELOW: [&str; 2] = ["logs", "rr-cache"];
 const TO_DO: [&str; 2] = ["rebase-merge/git-rebase-todo", "sequencer/todo"];
 /// The words that such steps begin with, apart from commands to run.
 const STEPS: [&str; 24] = [
-    "b",
-    "break",
-    "d",
-    "drop",
-    "e",
-    "edit",
-    "f",
-    "fixup",
-    "l",
-    "label",
-    "m",
-    "merge",
-    "noop",
-    "p",
-    "pick",
-    "r",
-    "reset",
-    "revert",
-    "reword",
-    "s",
-    "squash",
-    "t",
-    "u",
-    "update-ref",
+    "b", "break", "d", "drop", "e", "edit", "f", "fixup", "l", "label", "m", "merge", "noop", "p", "pick",
+    "r", "reset", "revert", "reword", "s", "squash", "t", "u", "update-ref",
 ];
 /// The largest file that is read, in bytes.
 const MAX_READ: u64 = 16 * 1024 * 1024;

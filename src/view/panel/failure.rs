@@ -13,18 +13,8 @@ const LINES_BEFORE: usize = 4;
 
 /// Words that name a failure, at the start of a word.
 const FAILURES: [&str; 12] = [
-    "assert",
-    "panicked",
-    "fatal",
-    "traceback",
-    "segmentation fault",
-    "undefined reference",
-    "command not found",
-    "no such file",
-    "permission denied",
-    "expected",
-    "cannot ",
-    "not ok",
+    "assert", "panicked", "fatal", "traceback", "segmentation fault", "undefined reference",
+    "command not found", "no such file", "permission denied", "expected", "cannot ", "not ok",
 ];
 /// Word endings that name a failure: `TypeError: x`.
 const KINDS: [&str; 4] = ["error", "exception", "err!", "failure"];

@@ -296,17 +296,8 @@ mod tests {
         let all = sentences(&blocks, true);
         assert_eq!(all[..said.len()], said);
         let expected = [
-            "Title",
-            "This is the first sentence.",
-            "And e.g. this is the second one!",
-            "A third",
-            "one over two lines.",
-            "a, b",
-            "1, 2",
-            "Code, rust:",
-            "fn main() {",
-            "}",
-            "End of code.",
+            "Title", "This is the first sentence.", "And e.g. this is the second one!", "A third",
+            "one over two lines.", "a, b", "1, 2", "Code, rust:", "fn main() {", "}", "End of code.",
             "1. bold code",
         ];
         assert_eq!(all, expected);

@@ -75,16 +75,11 @@ impl Cloud {
         let is_set = |names: &[&str]| names.iter().any(|name| env(name).is_some());
         match self {
             Cloud::Aws => is_set(&[
-                "AWS_PROFILE",
-                "AWS_ACCESS_KEY_ID",
-                "AWS_WEB_IDENTITY_TOKEN_FILE",
-                "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-                "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE",
+                "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
             ]),
             Cloud::Google => is_set(&[
-                "GOOGLE_APPLICATION_CREDENTIALS",
-                "GOOGLE_CLOUD_PROJECT",
-                "GCLOUD_PROJECT",
+                "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT",
                 "ANTHROPIC_VERTEX_PROJECT_ID",
             ]),
             Cloud::Azure => is_set(&["AZURE_OPENAI_ENDPOINT"]),

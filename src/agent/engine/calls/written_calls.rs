@@ -14,15 +14,8 @@ pub(crate) const MAX_REMINDERS: u32 = 2;
 const NOTE: &str = "tau.written_call";
 /// Text before the name of a tool, for models that write calls between tags.
 const BEFORE_NAME: [&str; 9] = [
-    "<function=",
-    "<invoke name=\"",
-    "<tool name=\"",
-    "<tool_call name=\"",
-    "<｜tool▁sep｜>",
-    "<|tool_call_begin|>",
-    "[TOOL_CALLS]",
-    "to=functions.",
-    "<function name=\"",
+    "<function=", "<invoke name=\"", "<tool name=\"", "<tool_call name=\"", "<｜tool▁sep｜>",
+    "<|tool_call_begin|>", "[TOOL_CALLS]", "to=functions.", "<function name=\"",
 ];
 /// Text before a JSON object that is a call.
 const BEFORE_OBJECT: [&str; 6] =

@@ -364,12 +364,7 @@ mod tests {
             assert_eq!(found.permission, None, "{out}");
         }
         for out in [
-            "",
-            "fine",
-            "{}",
-            r#"{"level": "info"}"#,
-            "checked {a}",
-            "caf\u{fffd}",
+            "", "fine", "{}", r#"{"level": "info"}"#, "checked {a}", "caf\u{fffd}",
             r#"{"suppressOutput": true}"#,
         ] {
             assert_eq!(answer(HookEvent::PreToolUse, 0, out, ""), Answer::default(), "{out}");

@@ -357,18 +357,8 @@ fn is_run_by_sed(script: &str) -> bool {
 /// Whether a text of a language may run a text that it reads.
 fn evaluates(text: &str) -> bool {
     const CALLS: [&str; 12] = [
-        "eval",
-        "exec",
-        "system",
-        "popen",
-        "spawn",
-        "compile(",
-        "Function(",
-        "subprocess",
-        "| getline",
-        "\"sh\"",
-        "\"bash\"",
-        "\"/bin/sh\"",
+        "eval", "exec", "system", "popen", "spawn", "compile(", "Function(", "subprocess", "| getline",
+        "\"sh\"", "\"bash\"", "\"/bin/sh\"",
     ];
     CALLS.iter().any(|call| text.contains(call))
 }

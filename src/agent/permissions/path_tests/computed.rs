@@ -56,12 +56,8 @@ fn what_is_written_into_a_program_may_be_a_command_that_a_rule_denies() {
     let stage = Stage::new();
     let rules = stage.permissions(&[("bash(zap *)", Deny)]);
     let denied = [
-        "sed -f - a.txt <<< 'ezap y'",
-        "echo 'ezap y' | sed -f - a.txt",
-        "make -f <(printf 'x:;zap y')",
-        "printf 'x:\\n\\tzap y\\n' | make -f -",
-        "zip x y -TTzap",
-        "echo .shell zap y | sqlite3 x",
+        "sed -f - a.txt <<< 'ezap y'", "echo 'ezap y' | sed -f - a.txt", "make -f <(printf 'x:;zap y')",
+        "printf 'x:\\n\\tzap y\\n' | make -f -", "zip x y -TTzap", "echo .shell zap y | sqlite3 x",
     ];
     stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &denied);
     stage.check(&rules, PermissionMode::Auto, &[Allow], &["echo zap y | cat", "echo zap y | grep x"]);

@@ -4,32 +4,16 @@ use super::*;
 
 /// Writing commands with patterns, none of which is about a protected place.
 const PATTERNS: &[&str] = &[
-    "eslint --fix src/*.test.js",
-    "black *_test.py",
-    "rm *.spec.ts",
-    "prettier --write *.graphql",
-    "rm -rf *.egg-info",
-    "rm *.profraw",
-    "cp -r plain/* public/",
-    "mv tmp/* .",
-    "mv src/* lib/",
+    "eslint --fix src/*.test.js", "black *_test.py", "rm *.spec.ts", "prettier --write *.graphql",
+    "rm -rf *.egg-info", "rm *.profraw", "cp -r plain/* public/", "mv tmp/* .", "mv src/* lib/",
     "for f in *; do cp \"$f\" out/; done",
 ];
 
 /// Forms of the names of protected places.
 const FORMS: &[&str] = &[
-    "rm lefthook.*",
-    "rm *efthook.yml",
-    "cp a.txt ?efthook.yml",
-    "cp a.txt lefthoo*",
-    "cp a.txt [l]efthook.toml",
-    "cp a.txt .lefthook*",
-    "cp a.txt mise.*.toml",
-    "cp a.txt *ise.local.toml",
-    "mv plain .vsc*",
-    "cp -r plain m?se",
-    "cp -r plain/* .vscode/",
-    "cp a.txt site-pack*/x.pth",
+    "rm lefthook.*", "rm *efthook.yml", "cp a.txt ?efthook.yml", "cp a.txt lefthoo*",
+    "cp a.txt [l]efthook.toml", "cp a.txt .lefthook*", "cp a.txt mise.*.toml", "cp a.txt *ise.local.toml",
+    "mv plain .vsc*", "cp -r plain m?se", "cp -r plain/* .vscode/", "cp a.txt site-pack*/x.pth",
 ];
 
 #[test]
@@ -210,11 +194,7 @@ fn a_name_of_something_else_is_no_file() {
     let read = stage.permissions(&[("read(**/.env)", Deny)]);
     let edit = stage.permissions(&[("edit(migrations/**)", Deny)]);
     let folders = [
-        "pip install -e .",
-        "python3 -m pytest .",
-        "isort .",
-        "flake8 .",
-        "pyright .",
+        "pip install -e .", "python3 -m pytest .", "isort .", "flake8 .", "pyright .",
         "git restore --staged .",
     ];
     for rules in [&read, &edit] {
@@ -222,20 +202,10 @@ fn a_name_of_something_else_is_no_file() {
     }
     stage.check(&read, PermissionMode::Auto, &[Allow], &folders);
     let reading = [
-        "docker cp \"$X\" c:/x",
-        "docker build -f \"$F\" .",
-        "kubectl get -f $F",
-        "kubectl get -f$F",
-        "kubectl get --kubeconfig $F pods",
-        "git tag -aF $F x",
-        "git tag --fil=$F x",
-        "git -C $D merge x",
-        "git tag -F \"$F\" x",
-        "gh pr view --body-file $F",
-        "gh gist create $F",
-        "gh release upload v1 $F",
-        "python3 -m x .",
-        "python3 -m zipfile -c x.zip .",
+        "docker cp \"$X\" c:/x", "docker build -f \"$F\" .", "kubectl get -f $F", "kubectl get -f$F",
+        "kubectl get --kubeconfig $F pods", "git tag -aF $F x", "git tag --fil=$F x", "git -C $D merge x",
+        "git tag -F \"$F\" x", "gh pr view --body-file $F", "gh gist create $F", "gh release upload v1 $F",
+        "python3 -m x .", "python3 -m zipfile -c x.zip .",
     ];
     stage.check(&read, PermissionMode::Auto, &[Ask, Deny], &reading);
     let editing = [
@@ -260,29 +230,15 @@ fn a_name_of_a_service_is_no_program() {
     let stage = Stage::new();
     let rules = stage.permissions(&[("bash(docker *)", Deny), ("bash(node *)", Deny)]);
     let names = [
-        "systemctl restart docker",
-        "sudo systemctl restart docker",
-        "service docker status",
-        "journalctl -u docker",
-        "getent group docker",
-        "sudo usermod -aG docker me",
-        "nvm use node",
-        "tmux new -s node",
-        "tmux kill-session -t docker",
-        "conda activate node",
+        "systemctl restart docker", "sudo systemctl restart docker", "service docker status",
+        "journalctl -u docker", "getent group docker", "sudo usermod -aG docker me", "nvm use node",
+        "tmux new -s node", "tmux kill-session -t docker", "conda activate node",
     ];
     stage.check(&rules, PermissionMode::Auto, &[Allow], &names);
     let programs = [
-        "tmux new docker ps",
-        "tmux new -s x 'docker ps'",
-        "tmux new -s 'docker ps' x",
-        "nvm exec node x.js",
-        "nvm run node x.js",
-        "volta run node x.js",
-        "conda run node x.js",
-        "screen -S x docker ps",
-        "sudo docker ps",
-        "systemd-run docker ps",
+        "tmux new docker ps", "tmux new -s x 'docker ps'", "tmux new -s 'docker ps' x", "nvm exec node x.js",
+        "nvm run node x.js", "volta run node x.js", "conda run node x.js", "screen -S x docker ps",
+        "sudo docker ps", "systemd-run docker ps",
     ];
     stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &programs);
 }

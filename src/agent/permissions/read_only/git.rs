@@ -17,19 +17,10 @@ const READING: &[&str] = tau_tools::words!(
 /// Options with which a subcommand writes a file or runs a program. Some run one only if the settings of the
 /// repository name it.
 const EXCLUDED: [&str; 12] = [
-    "output",
-    "ext-diff",
-    "textconv",
-    "filters",
-    "open-files-in-pager",
-    "show-signature",
-    "exec",
-    "upload-pack",
-    "contents-from-pager",
+    "output", "ext-diff", "textconv", "filters", "open-files-in-pager", "show-signature", "exec",
+    "upload-pack", "contents-from-pager",
     // Both merge again, with the drivers of the repository.
-    "remerge-diff",
-    "diff-merges",
-    // It may start git in a folder that only a tree names.
+    "remerge-diff", "diff-merges", // It may start git in a folder that only a tree names.
     "submodule",
 ];
 

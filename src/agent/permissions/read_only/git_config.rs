@@ -234,9 +234,7 @@ mod tests {
             assert!(!running(text), "{text}");
         }
         for text in [
-            "[filter \"x\"]\n\tsmudge = ./x",
-            "[merge \"x\"]\n\tdriver = ./x",
-            "[include]\n\tpath = x",
+            "[filter \"x\"]\n\tsmudge = ./x", "[merge \"x\"]\n\tdriver = ./x", "[include]\n\tpath = x",
             "[core \"x\"]\n\thooksPath = y",
         ] {
             assert!(running(text), "{text}");
@@ -258,35 +256,15 @@ mod tests {
             assert_eq!(running(text), ["core.fsmonitor"], "{text}");
         }
         for text in [
-            "[core]\npager=x",
-            "[core]\nsshCommand=x",
-            "[core]\nworktree=/x",
-            "[core]\nhooksPath=x",
-            "[core]\nattributesFile=x",
-            "[core]\nalternateRefsCommand=x",
-            "[diff]\nexternal=x",
-            "[diff \"a\"]\ntextconv=x",
-            "[diff.a]\ncommand=x",
-            "[diff]\nsubmodule=diff",
-            "[filter \"a\"]\nclean=x",
-            "[filter \"a\"]\nprocess=x",
-            "[merge \"a\"]\ndriver=x",
-            "[gpg]\nprogram=x",
-            "[gpg \"ssh\"]\ndefaultKeyCommand=x",
-            "[log]\nshowSignature",
-            "[include]\npath=x",
-            "[includeIf \"gitdir:x\"]\npath=x",
-            "[remote \"o\"]\npromisor=true",
-            "[remote \"o\"]\nuploadpack=x",
-            "[remote \"o\"]\nvcs=x",
-            "[extensions]\npartialClone=o",
-            "[pager]\nlog=x",
-            "[lfs \"customtransfer.x\"]\npath=x",
-            "[alias]\nwhatchanged=!x",
-            "[pretty]\nx=%GG",
-            "[hook \"x\"]\ncommand=y",
-            "[trailer \"x\"]\ncommand=y",
-            "[something]\nnew=x",
+            "[core]\npager=x", "[core]\nsshCommand=x", "[core]\nworktree=/x", "[core]\nhooksPath=x",
+            "[core]\nattributesFile=x", "[core]\nalternateRefsCommand=x", "[diff]\nexternal=x",
+            "[diff \"a\"]\ntextconv=x", "[diff.a]\ncommand=x", "[diff]\nsubmodule=diff",
+            "[filter \"a\"]\nclean=x", "[filter \"a\"]\nprocess=x", "[merge \"a\"]\ndriver=x",
+            "[gpg]\nprogram=x", "[gpg \"ssh\"]\ndefaultKeyCommand=x", "[log]\nshowSignature",
+            "[include]\npath=x", "[includeIf \"gitdir:x\"]\npath=x", "[remote \"o\"]\npromisor=true",
+            "[remote \"o\"]\nuploadpack=x", "[remote \"o\"]\nvcs=x", "[extensions]\npartialClone=o",
+            "[pager]\nlog=x", "[lfs \"customtransfer.x\"]\npath=x", "[alias]\nwhatchanged=!x",
+            "[pretty]\nx=%GG", "[hook \"x\"]\ncommand=y", "[trailer \"x\"]\ncommand=y", "[something]\nnew=x",
         ] {
             assert_eq!(running(text).len(), 1, "{text}");
         }
@@ -306,13 +284,7 @@ mod tests {
     #[test]
     fn what_git_refuses_is_not_read() {
         for text in [
-            "[core\nx=1",
-            "x",
-            "=",
-            "[core]\nx y",
-            "[core \"a]\nx=1",
-            "[core]\nx=\"a\n",
-            "[core]\nx=\\q",
+            "[core\nx=1", "x", "=", "[core]\nx y", "[core \"a]\nx=1", "[core]\nx=\"a\n", "[core]\nx=\\q",
             "[a b]\nx=1",
         ] {
             assert!(settings(text).is_none() || text == "x", "{text}");

@@ -28,35 +28,14 @@ fn all(commands: &[&str], free: bool) {
 #[test]
 fn a_redirection_may_be_a_connection() {
     let targets = [
-        "/dev/tcp/localhost/80",
-        "/dev/udp/1.1.1.1/53",
-        "'/dev/tcp/h/1'",
-        "\"/dev/tcp/$h/1\"",
-        "/dev/tc\\p/h/1",
-        "$'/dev/\\x74cp/h/1'",
-        "/d''ev/tcp/h/1",
-        "/dev/$x/h/1",
-        "$x",
-        "\"$x\"",
-        "$x/tcp/h/1",
-        "/de$x",
-        "/dev/tcp/h/\"$(echo 1)\"",
-        "`echo /dev/tcp/h/1`",
+        "/dev/tcp/localhost/80", "/dev/udp/1.1.1.1/53", "'/dev/tcp/h/1'", "\"/dev/tcp/$h/1\"",
+        "/dev/tc\\p/h/1", "$'/dev/\\x74cp/h/1'", "/d''ev/tcp/h/1", "/dev/$x/h/1", "$x", "\"$x\"",
+        "$x/tcp/h/1", "/de$x", "/dev/tcp/h/\"$(echo 1)\"", "`echo /dev/tcp/h/1`",
     ];
     for target in targets {
         for form in [
-            "cat <T",
-            "cat < T",
-            "exec 3<T",
-            "exec 3<>T",
-            "echo >T",
-            "echo >>T",
-            "echo >|T",
-            "echo &>T",
-            "echo &>>T",
-            "{ cat; } <T",
-            "while read -r l; do :; done <T",
-            "bash -c 'cat' <T",
+            "cat <T", "cat < T", "exec 3<T", "exec 3<>T", "echo >T", "echo >>T", "echo >|T", "echo &>T",
+            "echo &>>T", "{ cat; } <T", "while read -r l; do :; done <T", "bash -c 'cat' <T",
         ] {
             let command = form.replace('T', target);
             assert!(!is_free(&command, Path::new("/work")), "{command}");
@@ -64,13 +43,8 @@ fn a_redirection_may_be_a_connection() {
     }
     all(
         &[
-            "cat < /dev/null",
-            "cat < ./$x",
-            "cat < src/$x",
-            "cat < ~/x",
-            "cat < \"$PWD/$x\"",
-            "cat < /dev/tcpx",
-            "cat /dev/tcp/h/1",
+            "cat < /dev/null", "cat < ./$x", "cat < src/$x", "cat < ~/x", "cat < \"$PWD/$x\"",
+            "cat < /dev/tcpx", "cat /dev/tcp/h/1",
         ],
         true,
     );
@@ -80,11 +54,7 @@ fn a_redirection_may_be_a_connection() {
 fn a_sink_is_where_it_seems_to_be() {
     all(
         &[
-            "ls > /dev/null",
-            "ls 2>/dev/null",
-            "ls > /dev/stderr",
-            "ls >&2 2>&1",
-            "ls 2>&-",
+            "ls > /dev/null", "ls 2>/dev/null", "ls > /dev/stderr", "ls >&2 2>&1", "ls 2>&-",
             "cat < in > /dev/stdout",
         ],
         true,
@@ -112,20 +82,8 @@ fn a_sink_is_where_it_seems_to_be() {
 #[test]
 fn what_cannot_be_seen_is_asked() {
     for c in [
-        '\u{200B}',
-        '\u{AD}',
-        '\u{FEFF}',
-        '\u{2060}',
-        '\u{180E}',
-        '\u{200D}',
-        '\u{1160}',
-        '\u{34F}',
-        '\u{17B4}',
-        '\u{FE0F}',
-        '\u{2800}',
-        '\u{E0061}',
-        '\u{202E}',
-        '\u{3164}',
+        '\u{200B}', '\u{AD}', '\u{FEFF}', '\u{2060}', '\u{180E}', '\u{200D}', '\u{1160}', '\u{34F}',
+        '\u{17B4}', '\u{FE0F}', '\u{2800}', '\u{E0061}', '\u{202E}', '\u{3164}',
     ] {
         for form in ["catX", "cat bX", "cat 'bX'", "cat \"X\"", "ls # X", "cat <<'E'\nX\nE", "ls\nXls"] {
             let command = form.replace('X', &c.to_string());
@@ -141,9 +99,7 @@ fn another_encoding_is_asked() {
     all(&["LC_ALL=C sort é", "LC_ALL=C; sort x", "echo é"], true);
     all(
         &[
-            "LC_ALL=zh_CN.GBK; echo 'é\\'",
-            "export LANG=x\necho é",
-            "for LC_CTYPE in x; do echo é; done",
+            "LC_ALL=zh_CN.GBK; echo 'é\\'", "export LANG=x\necho é", "for LC_CTYPE in x; do echo é; done",
             "read LANG; ls é",
         ],
         false,
@@ -157,31 +113,14 @@ fn the_short_list_runs_nothing_else() {
         is_free(command, Path::new("/work")) && analysis.parts.iter().all(runs_nothing_else)
     };
     for command in [
-        "ls -la",
-        "cat x | head -5",
-        "x=1; echo $x",
-        "cd a && pwd",
-        "for f in *; do wc -l \"$f\"; done",
+        "ls -la", "cat x | head -5", "x=1; echo $x", "cd a && pwd", "for f in *; do wc -l \"$f\"; done",
         "ls > /dev/null",
     ] {
         assert!(short(command), "{command}");
     }
     for command in [
-        "git status",
-        "rg x",
-        "find .",
-        "sed -n 1p x",
-        "awk 1 x",
-        "python3 --version",
-        "env ls",
-        "xargs ls",
-        "timeout 5 ls",
-        "zcat x",
-        "file x",
-        "sort x",
-        "jq . x",
-        "ls $(git log)",
-        "command -v ls",
+        "git status", "rg x", "find .", "sed -n 1p x", "awk 1 x", "python3 --version", "env ls", "xargs ls",
+        "timeout 5 ls", "zcat x", "file x", "sort x", "jq . x", "ls $(git log)", "command -v ls",
     ] {
         assert!(!short(command), "{command}");
     }

@@ -337,21 +337,8 @@ fn env(words: &[Word]) -> CommandEffect {
 /// GNU parallel, which takes arguments from its input unless they follow `:::`.
 fn parallel(words: &[Word]) -> CommandEffect {
     let long = [
-        "--arg-file",
-        "--colsep",
-        "--delay",
-        "--delimiter",
-        "--halt",
-        "--jobs",
-        "--joblog",
-        "--max-args",
-        "--memfree",
-        "--results",
-        "--retries",
-        "--sshlogin",
-        "--timeout",
-        "--tmpdir",
-        "--workdir",
+        "--arg-file", "--colsep", "--delay", "--delimiter", "--halt", "--jobs", "--joblog", "--max-args",
+        "--memfree", "--results", "--retries", "--sshlogin", "--timeout", "--tmpdir", "--workdir",
     ];
     let is_given = |word: &Word| word.literal().is_some_and(|text| text.starts_with(":::"));
     match skip_options(words, "aCDEIJLNPSUdjnqs", &long) {

@@ -148,15 +148,9 @@ fn stored_passwords_are_not_read_unasked() {
     ];
     check(&permissions(&[]), PermissionMode::Auto, Ask, &reading);
     let others = [
-        "kubectl get pods -o yaml",
-        "kubectl get secret",
-        "kubectl config view",
-        "aws ssm get-parameter --name x",
-        "gh auth status",
-        "aws configure list",
-        "gpg --export x",
-        "cat .npmrc",
-        "git commit -m 'gh auth token'",
+        "kubectl get pods -o yaml", "kubectl get secret", "kubectl config view",
+        "aws ssm get-parameter --name x", "gh auth status", "aws configure list", "gpg --export x",
+        "cat .npmrc", "git commit -m 'gh auth token'",
     ];
     check(&permissions(&[]), PermissionMode::Auto, Allow, &others);
 }

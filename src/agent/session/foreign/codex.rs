@@ -16,15 +16,8 @@ use tau_tools::Content;
 
 /// The beginnings of the program's own messages in the user's role, for which tau has its own.
 const OF_PROGRAM: [&str; 9] = [
-    "<environment_context>",
-    "<user_instructions>",
-    "<permissions instructions>",
-    "<INSTRUCTIONS>",
-    "<turn_aborted>",
-    "<subagent_notification>",
-    "# AGENTS.md instructions",
-    "<image name=",
-    "</image>",
+    "<environment_context>", "<user_instructions>", "<permissions instructions>", "<INSTRUCTIONS>",
+    "<turn_aborted>", "<subagent_notification>", "# AGENTS.md instructions", "<image name=", "</image>",
 ];
 /// The heading that an editor puts before a prompt, and the heading of the prompt itself.
 const EDITOR: [&str; 2] = ["# Context from my IDE", "## My request for Codex:"];

@@ -41,13 +41,8 @@ fn git_is_judged_by_the_repository_that_it_finds() {
     };
     wrong(
         &[
-            "git status",
-            "git -C plain log -p",
-            "cd plain/deep && git diff",
-            "git -C good status",
-            "cd good; git log -1; cd ..; git status",
-            "git -C missing status",
-            "git config --get user.name",
+            "git status", "git -C plain log -p", "cd plain/deep && git diff", "git -C good status",
+            "cd good; git log -1; cd ..; git status", "git -C missing status", "git config --get user.name",
             "git --version",
         ],
         true,
@@ -174,15 +169,8 @@ fn submodules_are_looked_at_in_every_version_of_an_index() {
 fn a_version_is_an_option_alone() {
     all(
         &[
-            "cargo --version",
-            "rustc -V",
-            "python3 --version",
-            "node -v",
-            "npm --version",
-            "make --version",
-            "gh --version",
-            "/usr/bin/python3 --version",
-            "git version",
+            "cargo --version", "rustc -V", "python3 --version", "node -v", "npm --version", "make --version",
+            "gh --version", "/usr/bin/python3 --version", "git version",
         ],
         true,
     );
@@ -205,16 +193,8 @@ fn a_version_is_an_option_alone() {
     }
     all(
         &[
-            "python3 -v",
-            "python -v",
-            "perl -V",
-            "make -V",
-            "cargo -v",
-            "cargo +x --version",
-            "./cargo --version",
-            "xargs cargo --version",
-            "kubectl version",
-            "cmake -V",
+            "python3 -v", "python -v", "perl -V", "make -V", "cargo -v", "cargo +x --version",
+            "./cargo --version", "xargs cargo --version", "kubectl version", "cmake -V",
         ],
         false,
     );
