@@ -475,14 +475,16 @@ fn the_part_of_an_engine_waits_for_what_still_runs_of_an_earlier_one() {
         assert!(Instant::now() < end);
         std::thread::sleep(Duration::from_millis(10));
     }
-    // It is killed, its run is not: nobody else may work in the folder yet.
+    // It is killed, its run has not noticed yet: nobody else may work in the folder.
+    let line = format!("--cwd {}", home.at("").display());
+    let left = processes::alive(line.trim_end_matches('/'));
+    assert_eq!(left.len(), 1, "{left:?}");
+    let pid = rustix::process::Pid::from_raw(left[0].0).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     first.kill().unwrap();
     first.wait_in_time("the first part");
     let (_, out, _) = home.run(&["--report"]);
     assert!(out.contains("1 without a result") && out.contains("one  it is at work"), "{out}");
-    let line = format!("--cwd {}", home.at("").display());
-    let left = processes::alive(line.trim_end_matches('/'));
-    assert_eq!(left.len(), 1, "{left:?}");
     let home = Home { url: answering(Duration::ZERO, "an answer"), ..home };
     let (code, out, err) = home.run(&[]);
     assert_eq!((code, home.results()), (Some(1), 0), "{out}{err}");
@@ -494,7 +496,6 @@ fn the_part_of_an_engine_waits_for_what_still_runs_of_an_earlier_one() {
     lines.read_line(&mut started).unwrap();
     assert!(started.contains("started"), "{started}");
     assert!(second.try_wait().unwrap().is_none() && home.results() == 0);
-    let pid = rustix::process::Pid::from_raw(left[0].0).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     let (code, _, err) = texts(&second.output_in_time("the second part"));
     assert_eq!((code, home.results()), (Some(0), 1), "{err}");

@@ -10,7 +10,7 @@ use super::{Home, task};
 use crate::screen::TIMEOUT;
 use crate::support::program::{calls_all, says_using};
 use crate::support::server::{Act, Server};
-use crate::time_limit::EndInTime;
+use crate::time_limit::{EndInTime, until};
 
 /// An answer that refuses the request.
 fn refuses(why: &str) -> Act {
@@ -19,19 +19,30 @@ fn refuses(why: &str) -> Act {
     Act::Send(format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes())
 }
 
-/// A home whose model costs a dollar for 1,000 tokens. It calls a tool for 600 tokens and is refused then, in the
-/// tasks whose prompt has the word `refused`; else it answers for 600.
+/// A home with the model of [`server`].
 async fn home() -> Home {
-    let server = Server::choosing(|_, request| {
+    home_of(&server().await)
+}
+
+/// A model that costs a dollar for 1,000 tokens. It calls a tool for 600 tokens and is refused then, in the tasks whose
+/// prompt has the word `refused`, and takes its time for the tool in those with the word `slow`; else it answers for
+/// 600.
+async fn server() -> Server {
+    Server::choosing(|_, request| {
         let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
         let has_called = body["messages"].as_array().unwrap().iter().any(|message| message["role"] == "tool");
-        match (body["messages"].to_string().contains("refused"), has_called) {
-            (true, true) => refuses("no such thing"),
-            (true, false) => calls_all(&[("bash", json!({ "command": "true" }))], 600),
-            (false, _) => says_using("done", 600),
+        let has = |word: &str| body["messages"].to_string().contains(word);
+        match has_called {
+            true if has("refused") => refuses("no such thing"),
+            false if has("refused") => calls_all(&[("bash", json!({ "command": "true" }))], 600),
+            false if has("slow") => calls_all(&[("bash", json!({ "command": "touch begun; sleep 2" }))], 600),
+            _ => says_using("done", 600),
         }
     })
-    .await;
+    .await
+}
+
+fn home_of(server: &Server) -> Home {
     let home = Home::new("");
     fs::create_dir(home.dir.path().join("tau")).unwrap();
     let models = format!(
@@ -96,6 +107,34 @@ async fn a_run_whose_check_is_stopped_counts() {
     let (_, out, _) = run(&home, &["--report"]);
     assert!(out.contains("one  it was stopped before its check had ended"), "{out}");
     assert!(out.contains("cost $0.6000, 600 tokens"), "{out}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_batch_asks_for_nothing_more_and_its_answers_count() {
+    let server = server().await;
+    let home = home_of(&server);
+    let mut slow = task("one", "true");
+    slow["prompt"] = json!("be slow");
+    home.tasks(&[slow]);
+    let mut command = home.batch(&[]);
+    command.env_remove("TAU_BASE_URL").env("TAU_MODEL", "own/m");
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until(TIMEOUT, || home.at("begun").exists(), || "the command did not begin".to_owned());
+    child.kill().unwrap();
+    child.wait_in_time("the killed batch");
+    // What it had told its batch is all that is known, but for its session.
+    fs::write(home.at("tasks.results/runs/one.jsonl"), first_line(&home)).unwrap();
+    let report = || run(&home, &["--report"]).1;
+    until(TIMEOUT, || !report().contains("it is at work"), report);
+    let out = report();
+    assert!(out.contains("one  it was killed") && out.contains("cost $0.6000, 600 tokens"), "{out}");
+    assert_eq!(server.requests().len(), 1, "the tau of a killed batch asked once more");
+}
+
+/// The first event of the task's run, which names its session.
+fn first_line(home: &Home) -> String {
+    let events = fs::read_to_string(home.at("tasks.results/runs/one.jsonl")).unwrap();
+    format!("{}\n", events.lines().next().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]

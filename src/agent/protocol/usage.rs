@@ -36,6 +36,11 @@ impl Usage {
         self.cost.cache_write += other.cost.cache_write;
         self.cost.total += other.cost.total;
     }
+
+    /// The cost in US dollars; `None` if tokens were used and their price is unknown.
+    pub fn dollars(&self) -> Option<f64> {
+        (self.cost.total > 0.0 || self.total_tokens == 0).then_some(self.cost.total)
+    }
 }
 
 /// The use of a helper, according to the details of its call; `None` for another call.

@@ -50,12 +50,11 @@ impl Session {
     }
 }
 
-/// The cost of the session in a file with its helpers, in US dollars; `None` if it cannot be read or no price is known.
-pub fn cost_of_file(path: &Path) -> Option<f64> {
+/// The usage of the session in a file with its helpers; `None` if it cannot be read.
+pub fn usage_of_file(path: &Path) -> Option<Usage> {
     let header = read::header_line(&mut BufReader::new(open_regular(path).ok()?)).ok()??.0;
     let file = HelperFile { path: path.to_owned(), header };
-    let usage = file.report(&helper_files(path, i64::MIN)).usage;
-    (usage.cost.total > 0.0 || usage.total_tokens == 0).then_some(usage.cost.total)
+    Some(file.report(&helper_files(path, i64::MIN)).usage)
 }
 
 fn messages(entries: &[Entry]) -> impl DoubleEndedIterator<Item = &Message> {

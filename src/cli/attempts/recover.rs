@@ -7,7 +7,7 @@ use super::{Attempt, Attempts, DiffSize, KEPT};
 use crate::worktrees::git::{self, Git, Repository};
 use crate::worktrees::snapshot;
 use tau_agent::session::list;
-use tau_agent::session::unreported::cost_of_file;
+use tau_agent::session::unreported::usage_of_file;
 use tau_agent::settings::{Paths, Settings};
 use tau_tools::paths::identity;
 use tau_tools::process::left::{self, LeftProcess};
@@ -29,7 +29,7 @@ pub(super) fn recover(paths: &Paths, attempts: &mut Attempts) {
     let repository = attempts.repository.clone();
     for attempt in attempts.attempts.iter_mut().filter(|attempt| attempt.exit_code.is_none()) {
         if let Some(file) = list::of_id(&root, &attempt.session) {
-            attempt.cost = cost_of_file(&file).or(attempt.cost);
+            attempt.cost = usage_of_file(&file).and_then(|usage| usage.dollars()).or(attempt.cost);
             attempt.seconds = seconds_until(&file, started).unwrap_or(attempt.seconds);
         }
         if let Err(error) = keep(attempt, &repository, &id, &base) {

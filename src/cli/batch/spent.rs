@@ -11,6 +11,10 @@ use serde_json::Value;
 use super::results::{BatchFolder, TaskResult, is_result, last_line, tail};
 use crate::live::commands::answer_in;
 use crate::process::plain;
+use crate::worktrees::paths;
+use tau_agent::session::list;
+use tau_agent::session::unreported::usage_of_file;
+use tau_agent::settings::Settings;
 use tau_agent::settings::private_files::{read_capped, write_private};
 use tau_protocol::message::{Message, Usage};
 use tau_protocol::usage::helper_usage;
@@ -118,11 +122,20 @@ impl Run {
         match self.has_ended {
             true => BatchCost::of(self.cost, self.tokens),
             false => {
-                let dollars = self.used.cost.total;
-                BatchCost::of((dollars > 0.0).then_some(dollars), self.used.total_tokens)
+                // What it told last, while its batch was being killed, is in its session only.
+                let kept = self.session.as_deref().and_then(usage_of_session);
+                let used = kept.unwrap_or_else(|| self.used.clone());
+                BatchCost::of(used.dollars(), used.total_tokens)
             }
         }
     }
+}
+
+/// The usage of a session of this machine; `None` if it has none with this ID.
+fn usage_of_session(id: &str) -> Option<Usage> {
+    let paths = paths().ok()?;
+    let root = Settings::load_leniently(&paths).0.session_root(&paths);
+    usage_of_file(&list::of_id(&root, id)?)
 }
 
 impl BatchFolder {
@@ -195,6 +208,8 @@ impl BatchFolder {
         if run.exit.is_some_and(is_result) {
             return Some("it was stopped before its check had ended".to_owned());
         }
-        Some(run.why(|| last_line(&self.error_file(id))).unwrap_or_else(|| "it was killed".to_owned()))
+        let is_cut = run.session.is_some() && !run.has_ended;
+        let why = if is_cut { None } else { run.why(|| last_line(&self.error_file(id))) };
+        Some(why.unwrap_or_else(|| "it was killed".to_owned()))
     }
 }

@@ -95,6 +95,7 @@ pub fn json(mut args: CliArgs) -> Exit {
             }
             let input = first_line.map(|first| std::io::Cursor::new(first).chain(tokio::io::stdin()));
             let header = config.session.header().to_owned();
+            signals.watch_reader();
             let options =
                 json::JsonOptions { continues, prompts, goal, input, header, output, schema, timeout };
             let agent = OffScreen::start(setup.clone(), false).spawn(config, prompt, &setup, None);

@@ -12,6 +12,8 @@ use std::sync::atomic::AtomicBool;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::Exit;
@@ -34,6 +36,8 @@ pub enum CaughtSignal {
     Continue,
     /// SIGWINCH: the terminal was resized.
     Resize,
+    /// Nobody reads standard output any more: what SIGPIPE says at the next write, said at once.
+    Pipe,
 }
 
 impl CaughtSignal {
@@ -47,6 +51,8 @@ impl CaughtSignal {
             CaughtSignal::Terminate => Some(Exit::Terminated),
             CaughtSignal::HangUp => Some(Exit::HungUp),
             CaughtSignal::Fatal(number) => Some(Exit::Signal(number)),
+            // A reader who has seen enough is no failure.
+            CaughtSignal::Pipe => Some(Exit::Ok),
             CaughtSignal::Suspend | CaughtSignal::Continue | CaughtSignal::Resize => None,
         }
     }
@@ -90,8 +96,8 @@ pub(crate) fn allow_open_files() -> Result<(), UserError> {
     }
 }
 
-/// The wait for one signal, which gives its watch back.
-type Wait = Pin<Box<dyn Future<Output = (CaughtSignal, Signal)> + Send>>;
+/// The wait for one signal, which gives back its watch if the signal can come again.
+type Wait = Pin<Box<dyn Future<Output = (CaughtSignal, Option<Signal>)> + Send>>;
 
 /// A watch over signals.
 #[derive(Debug)]
@@ -138,11 +144,20 @@ impl Signals {
         Ok(Signals { waits: waits.collect::<io::Result<_>>()? })
     }
 
+    /// Also tells, once, that nobody reads standard output any more. For a front end whose output is the run itself: it
+    /// would notice at its next write, which may be after the next request.
+    pub(crate) fn watch_reader(&mut self) {
+        self.waits.push(Box::pin(async {
+            reader_gone().await;
+            (CaughtSignal::Pipe, None)
+        }));
+    }
+
     /// The next signal. Safe to drop before it completes. Several signals of one kind may be merged.
     pub async fn next(&mut self) -> CaughtSignal {
         match self.waits.next().await {
             Some((caught, watch)) => {
-                self.waits.push(wait(caught, watch));
+                self.waits.extend(watch.map(|watch| wait(caught, watch)));
                 caught
             }
             None => std::future::pending().await,
@@ -164,8 +179,17 @@ fn wait(caught: CaughtSignal, mut watch: Signal) -> Wait {
         if watch.recv().await.is_none() {
             std::future::pending::<()>().await;
         }
-        (caught, watch)
+        (caught, Some(watch))
     })
+}
+
+/// Completes when the reader of standard output has gone; never where it is a file.
+async fn reader_gone() {
+    let output = AsyncFd::with_interest(rustix::stdio::stdout(), Interest::ERROR);
+    let gone = async { output.ok()?.ready(Interest::ERROR).await.ok().map(drop) };
+    if gone.await.is_none() {
+        std::future::pending::<()>().await;
+    }
 }
 
 fn fatal() -> impl Iterator<Item = (CaughtSignal, SignalKind)> {

@@ -403,6 +403,7 @@ impl Shell {
             CaughtSignal::Interrupt
             | CaughtSignal::Terminate
             | CaughtSignal::HangUp
+            | CaughtSignal::Pipe
             | CaughtSignal::Fatal(_) => {
                 return Ok(caught.exit());
             }
@@ -565,7 +566,7 @@ impl Shell {
                 caught = self.signals.next() => match caught {
                     CaughtSignal::Suspend => terminal::stop_group()?,
                     CaughtSignal::Interrupt | CaughtSignal::Fatal(CaughtSignal::QUIT) | CaughtSignal::Continue | CaughtSignal::Resize => {}
-                    CaughtSignal::Terminate | CaughtSignal::HangUp | CaughtSignal::Fatal(_) => return Ok(caught.exit()),
+                    CaughtSignal::Terminate | CaughtSignal::HangUp | CaughtSignal::Pipe | CaughtSignal::Fatal(_) => return Ok(caught.exit()),
                 },
             }
         };
