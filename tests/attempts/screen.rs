@@ -83,8 +83,9 @@ async fn attempts_are_begun_watched_and_taken_on_the_screen() {
         assert!(other(&["attempts"]).1.contains("1  at work"), "{:?}", other(&["attempts"]));
         assert!(other(&["attempts", "drop"]).2.contains("the attempts are still running"));
         assert!(other(&["attempts", "take", "3"]).2.contains("the attempts are still running"));
-        // Closing the list changes nothing; quitting asks.
+        // Closing the list changes nothing; quitting asks. The attempt at work counts so far.
         close(screen);
+        screen.wait_for("$0.05");
         enter(screen, "/attempts 2 --until true more");
         screen.wait_for("attempts are already running");
         enter(screen, "/quit");

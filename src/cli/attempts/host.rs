@@ -132,7 +132,7 @@ struct Last {
 }
 
 impl HostedAttempts {
-    /// Begins attempts, and waits for their end; an early reply to the call tells of each that ends before.
+    /// Begins attempts, and waits for their end; early replies to the call tell what they cost meanwhile.
     pub async fn run(&self, paths: &Paths, order: HostOrder, call: &Call) -> Result<AttemptNews, UserError> {
         let count = order.order.count;
         let mut child = self.begin(order).await?;
@@ -189,7 +189,7 @@ impl HostedAttempts {
         Ok(child)
     }
 
-    /// Takes a record; returns the dollars to report after the end of an attempt.
+    /// Takes a record; returns the dollars to report now.
     fn take(&self, line: &str, last: &mut Last) -> Option<f64> {
         let record: Value = serde_json::from_str(line).ok()?;
         let number = |name: &str| record.get(name).and_then(Value::as_u64);
@@ -208,16 +208,14 @@ impl HostedAttempts {
                 let attempt = host.attempts.get_mut(&number("attempt")?)?;
                 attempt.rounds = number("rounds").unwrap_or(attempt.rounds);
                 attempt.dollars = cost.unwrap_or(attempt.dollars);
-                None
+                Some(host.report_cost())
             }
             "attempt_end" => {
                 let attempt = host.attempts.get_mut(&number("attempt")?)?;
                 attempt.has_ended = true;
                 attempt.reached = record.get("reached").and_then(Value::as_bool).unwrap_or_default();
                 attempt.dollars = cost.unwrap_or(attempt.dollars);
-                let dollars = host.unreported_cost();
-                host.reported += dollars;
-                Some(dollars)
+                Some(host.report_cost())
             }
             "attempts_end" => {
                 *last = Last { is_complete: true, reached: number("reached").unwrap_or_default(), cost };
@@ -276,6 +274,13 @@ impl HostedAttempts {
 }
 
 impl Host {
+    /// Takes the dollars not yet reported for the next report.
+    fn report_cost(&mut self) -> f64 {
+        let dollars = self.unreported_cost();
+        self.reported += dollars;
+        dollars
+    }
+
     /// The dollars not yet reported.
     fn unreported_cost(&self) -> f64 {
         (self.attempts.values().map(|attempt| attempt.dollars).sum::<f64>() - self.reported).max(0.0)
