@@ -22,7 +22,7 @@ use super::arguments;
 use super::judge::{Finding, Judge};
 use super::programs;
 use super::rule::Pattern;
-use super::shell::{Analysis, Direction, Part, Piece, Word, chosen_folder};
+use super::shell::{Analysis, Direction, Part, Piece, Word};
 use super::strict::inner_commands;
 use super::subcommands::has;
 use super::words_as_paths::Scene;
@@ -131,7 +131,6 @@ fn find_dangers<'a>(
 
 /// A part with the folder that `env -C` or `sudo -D` chooses for it before what it names.
 fn in_chosen_folder(part: &Part) -> Option<Part> {
-    let folders = part.outer.iter().rev().filter_map(|(words, start)| chosen_folder(words, *start));
     let begin = |folder: &Word, word: &mut Word| {
         if word.pieces.iter().find_map(Piece::text).is_none_or(|text| !text.starts_with(['-', '/'])) {
             let pieces = folder.pieces.iter().cloned().chain([Piece::Text("/".to_owned())]);
@@ -140,11 +139,10 @@ fn in_chosen_folder(part: &Part) -> Option<Part> {
             word.pieces.splice(start..start, pieces);
         }
     };
-    let mut folders = folders.peekable();
-    folders.peek()?;
+    part.folders.first()?;
     let mut moved = Part { elsewhere: false, ..part.clone() };
-    for folder in folders {
-        moved.words.iter_mut().skip(1).for_each(|word| begin(&folder, word));
+    for folder in part.folders.iter().rev() {
+        moved.words.iter_mut().skip(1).for_each(|word| begin(folder, word));
     }
     Some(moved)
 }

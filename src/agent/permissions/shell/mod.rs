@@ -24,7 +24,6 @@ pub(super) use words::{Doubt, Piece, Word};
 use simple::Simple;
 use tau_tools::invisible::is_invisible;
 use wrappers::CommandEffect;
-pub(super) use wrappers::chosen_folder;
 pub(super) use written::reads_by_itself;
 
 /// The maximum length of a command that is analysed, in bytes; a longer one needs approval.
@@ -69,6 +68,8 @@ pub(super) struct Part {
     pub more_arguments: bool,
     /// Whether it runs in an unknown directory.
     pub elsewhere: bool,
+    /// The folders that are chosen for it, from the outside in: each is seen from the one before.
+    pub folders: Vec<Word>,
 }
 
 /// The analysis of a command.
@@ -92,6 +93,9 @@ struct Source<'a> {
     /// verbatim.
     place: Result<usize, Range<usize>>,
     depth: usize,
+    /// See [`Part`].
+    elsewhere: bool,
+    folders: Vec<Word>,
 }
 
 impl Source<'_> {
@@ -111,7 +115,8 @@ pub(super) fn analyse(command: &str) -> Analysis {
         return analysis;
     }
     analysis.doubts.extend(invisible_characters(command));
-    let mut sources = vec![Source { text: command.into(), place: Ok(0), depth: 0 }];
+    let mut sources =
+        vec![Source { text: command.into(), place: Ok(0), depth: 0, elsewhere: false, folders: Vec::new() }];
     let mut read = 0_usize;
     while let Some(source) = sources.pop() {
         read += source.text.len();
@@ -130,7 +135,8 @@ pub(super) fn analyse(command: &str) -> Analysis {
                 Ok(base) => Ok(base + inner.start),
                 Err(place) => Err(place.clone()),
             };
-            sources.push(Source { text: text.into(), place, depth: source.depth + 1 });
+            let (depth, folders) = (source.depth + 1, source.folders.clone());
+            sources.push(Source { text: text.into(), place, depth, folders, ..source });
         }
         for simple in found.commands {
             let scripts = add(&mut analysis, simple, &source);
@@ -190,6 +196,8 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
             .into_iter()
             .map(|redirect| Redirect { target: placed(redirect.target), ..redirect })
             .collect(),
+        elsewhere: source.elsewhere,
+        folders: source.folders.clone(),
         ..Part::default()
     };
     let mut scripts = Vec::new();
@@ -233,7 +241,8 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
                     format!("set -- {}; ", arguments.join(" "))
                 };
                 analysis.scripts.push(format!("{set}{text}"));
-                scripts.push(Source { text: text.into(), place: Err(place), depth });
+                let (elsewhere, folders) = (part.elsewhere, part.folders.clone());
+                scripts.push(Source { text: text.into(), place: Err(place), depth, elsewhere, folders });
                 // The shell itself does nothing more than the script.
                 part.shell = std::mem::take(&mut part.words);
             }
@@ -286,6 +295,7 @@ fn inner_part(outer: &Part, run: wrappers::Run) -> Part {
         outer: chain,
         shell: Vec::new(),
         more_arguments: outer.more_arguments || run.more_arguments,
-        elsewhere: outer.elsewhere || run.elsewhere,
+        elsewhere: outer.elsewhere || run.elsewhere || run.folder.is_some(),
+        folders: outer.folders.iter().cloned().chain(run.folder).collect(),
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Run {
     pub values: Vec<(String, Word)>,
     pub more_arguments: bool,
     pub elsewhere: bool,
+    /// The folder that is chosen for it.
+    pub folder: Option<Word>,
     /// Arguments that contain this placeholder are replaced by others; if it is empty, all arguments are.
     pub replaced: Option<String>,
 }
@@ -37,6 +39,7 @@ impl Run {
             values: Vec::new(),
             more_arguments: false,
             elsewhere: false,
+            folder: None,
             replaced: None,
         }
     }
@@ -249,19 +252,13 @@ fn plain(words: &[Word], wrapper: &Wrapper) -> CommandEffect {
     if start >= words.len() {
         return CommandEffect::Plain;
     }
-    let elsewhere = chosen_folder(words, start).is_some();
-    CommandEffect::Runs(vec![Run { elsewhere, ..Run::rest(words, start) }])
+    let folder = words.get(1..start).filter(|_| wrapper.name == "sudo");
+    let folder = folder.and_then(|options| chosen_folder(options, "-D"));
+    CommandEffect::Runs(vec![Run { folder, ..Run::rest(words, start) }])
 }
 
-/// The folder in which `env` or `sudo` runs the command that begins at an index.
-pub(in crate::permissions) fn chosen_folder(words: &[Word], start: usize) -> Option<Word> {
-    let name = words.first().and_then(Word::literal)?;
-    let letter = match base(&name) {
-        "env" => "-C",
-        "sudo" => "-D",
-        _ => return None,
-    };
-    let options = words.get(1..start)?;
+/// The folder that these options choose, with this letter or `--chdir`.
+fn chosen_folder(options: &[Word], letter: &str) -> Option<Word> {
     options.iter().enumerate().find_map(|(at, word)| {
         let text = word.literal()?;
         if text == letter || text == "--chdir" {
@@ -295,7 +292,7 @@ fn env_assignment(word: &Word) -> Option<String> {
 
 fn env(words: &[Word]) -> CommandEffect {
     let doubt = |text: &str, at| CommandEffect::Doubt { text: text.to_owned(), at };
-    let (mut at, mut set, mut values, mut elsewhere) = (1, Vec::new(), Vec::new(), false);
+    let (mut at, mut set, mut values) = (1, Vec::new(), Vec::new());
     while let Some(word) = words.get(at) {
         if let Some(name) = env_assignment(word) {
             values.extend(word.clone().value_of(&name).map(|value| (name.clone(), value)));
@@ -311,27 +308,21 @@ fn env(words: &[Word]) -> CommandEffect {
         };
         match text.as_ref() {
             "-i" | "-" | "--ignore-environment" | "-0" | "--null" | "--" => at += 1,
-            "-u" | "--unset" => at += 2,
-            "-C" | "--chdir" => {
-                elsewhere = true;
-                at += 2;
-            }
-            text if text.starts_with("--chdir=") || text.starts_with("-C") => {
-                elsewhere = true;
-                at += 1;
-            }
-            text if text.starts_with("--unset=") => at += 1,
+            "-u" | "--unset" | "-C" | "--chdir" => at += 2,
+            text if ["--chdir=", "-C", "--unset="].iter().any(|option| text.starts_with(option)) => at += 1,
             text if text.starts_with('-') => return doubt("an option of env that can run a text", at),
             _ => break,
         }
     }
-    if words.get(1..at.min(words.len())).unwrap_or_default().iter().any(|word| word.splits) {
+    let options = words.get(1..at.min(words.len())).unwrap_or_default();
+    if options.iter().any(|word| word.splits) {
         return doubt("what env runs cannot be known in advance", 0);
     }
     if at >= words.len() {
         return CommandEffect::Plain;
     }
-    CommandEffect::Runs(vec![Run { assigned: set, values, elsewhere, ..Run::rest(words, at) }])
+    let folder = chosen_folder(options, "-C");
+    CommandEffect::Runs(vec![Run { assigned: set, values, folder, ..Run::rest(words, at) }])
 }
 
 /// GNU parallel, which takes arguments from its input unless they follow `:::`.

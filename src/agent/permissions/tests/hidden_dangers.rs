@@ -139,6 +139,8 @@ const ELSEWHERE: &[&str] = &[
     "env -C / rm -rf home etc",
     "env --chdir=/ rm -rf home",
     "env -C/ rm -rf home",
+    "env -C / sh -c 'rm -rf home'",
+    "sudo --chdir=/ bash -c 'echo $(rm -rf home)'",
     "env A=b -C .. rm -rf ./work",
     "env -C / env -C home rm -rf .",
     "sudo -D / rm -rf home",
