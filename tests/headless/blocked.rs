@@ -20,9 +20,10 @@ fn blocks(place: &Place, arguments: &[&str]) -> Command {
     command
 }
 
-const REFUSED: [(&str, &str); 3] = [
+const REFUSED: [(&str, &str); 4] = [
     ("forbidden", "a hook blocked the prompt: not this word"),
     ("/again", "the prompt template /again includes itself"),
+    ("/agian", "not sent: unknown command /agian: did you mean /again?"),
     ("/nothing", "not sent: the prompt template /nothing is empty"),
 ];
 

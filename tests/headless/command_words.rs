@@ -15,6 +15,7 @@ async fn a_word_that_resembles_a_command_is_never_sent() {
         (&["--trust", "extensions"], "comes first: tau extensions"),
         (&["--json", "serve"], "comes first: tau serve"),
         (&["-p", "/login"], "`/login` is a command of the screen"),
+        (&["-p", "/login", "now"], " -p -- ' /login' now"),
         (&["help"], "to print it: tau help"),
         (&["-p", "!ls -la"], "in your shell, type it alone: ls -la"),
         (&["config", "set", "theme", "dark"], "config.toml"),
@@ -39,8 +40,13 @@ async fn a_word_that_resembles_a_command_is_never_sent() {
             assert!(ended.code == 2 && place.server.requests().len() == 1, "{word}: {ended:?}");
         }
     }
-    for prompt in [&["-p", "--", "login"][..], &["hello"], &["-p", "log in"], &["-p", "run", "the", "tests"]]
-    {
+    for prompt in [
+        &["-p", "--", " /login"][..],
+        &["-p", "--", "login"],
+        &["hello"],
+        &["-p", "log in"],
+        &["-p", "run", "the", "tests"],
+    ] {
         let place = Place::new(vec![says("sent")]).await;
         let ended = run(&mut place.tau(prompt), None).await;
         assert!(ended.code == 0 && ended.out == "sent\n", "{prompt:?}: {ended:?}");

@@ -23,6 +23,7 @@ use crate::extensions::templates::parts::{Part, parts};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::{Block, ToolCall, UserContent, UserMessage};
 use tau_tools::command_result::without_success;
+use tau_tools::compare::close_matches;
 use tau_tools::user_error::UserError;
 use tau_tools::{Content, Details, ToolOutput, ToolProgress, ids, paths};
 
@@ -30,6 +31,8 @@ use tau_tools::{Content, Details, ToolOutput, ToolProgress, ids, paths};
 const MAX_DEPTH: usize = 8;
 /// The maximum number of commands and files of a template.
 const MAX_CALLS: usize = 32;
+/// The minimum similarity of a name that was meant, from 0 to 1.
+const LIKENESS: f32 = 0.6;
 
 /// Expands the messages. Those that cannot be sent are returned to the user.
 pub(crate) async fn all(engine: &mut Engine, messages: Vec<UserMessage>) -> Vec<UserMessage> {
@@ -124,12 +127,29 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expans
     if let Some(found) = Box::pin(of_server(engine, &text)).await? {
         return Ok(Some(found));
     }
-    let Some(name) = names.first() else { return Ok(None) };
+    let Some(name) = names.first() else {
+        return if is_lone_command(&text) { Err(unknown_command(&loaded, &text)) } else { Ok(None) };
+    };
     let found = || Expansion { text: text.clone(), pictures: Vec::new() };
     match with(message.clone(), found()).is_blank() {
         true => Err(format!("the prompt template /{name} is empty").into()),
         false => Ok(Some(found())),
     }
+}
+
+/// Whether a message is one word that looks like a command. Of several words, it may be about a folder: `/tmp is full`.
+fn is_lone_command(text: &str) -> bool {
+    let name = text.trim_end().strip_prefix('/').unwrap_or_default();
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-:_.".contains(c))
+}
+
+fn unknown_command(loaded: &LoadedExtensions, text: &str) -> UserError {
+    let name = text.trim_end().trim_start_matches('/');
+    let commands = loaded.commands();
+    let known: Vec<&str> = commands.iter().map(|command| command.name.as_str()).collect();
+    let near = close_matches(name, &known, 1, LIKENESS);
+    let near = near.first().map(|near| format!(": did you mean /{near}?")).unwrap_or_default();
+    UserError::new(format!("unknown command /{name}{near}")).remedy("start with a space to send it as text")
 }
 
 /// The expansion of a text that begins with a prompt of an MCP server. The server's answer is not expanded

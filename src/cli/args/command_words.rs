@@ -116,7 +116,11 @@ fn refusal(advice: &str, arguments: &[OsString], args: &CliArgs) -> UserError {
     let mut flags: Vec<&OsString> = arguments.iter().skip(1).rev().filter(is_flag).collect();
     flags.reverse();
     let quote_flag = |word: &OsString| quote(&word.to_string_lossy());
-    let prompts = args.prompts.iter().map(|prompt| quote(prompt));
+    // A blank makes a text of what would be a command.
+    let prompts = args.prompts.iter().map(|prompt| match prompt.starts_with('/') {
+        true => quote(&format!(" {prompt}")),
+        false => quote(prompt),
+    });
     let words = flags.into_iter().map(quote_flag).chain(["--".to_owned()]).chain(prompts);
     format!("{advice}\nTo send it as a prompt: tau {}", words.collect::<Vec<_>>().join(" ")).into()
 }
