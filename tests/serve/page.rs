@@ -149,6 +149,7 @@ async fn a_session_is_started_approved_and_read_on_the_page() {
     let asked = browser.text(".ask").await;
     assert!(asked.contains("write: made.txt") && asked.contains("Allow once"), "{asked}");
     assert_eq!(browser.text("#state").await, "waits for you");
+    assert_eq!(browser.text(".panel .outcome").await, "waits for you");
     assert!(!server.dir.path().join("made.txt").exists());
     check(&mut browser, "approval").await;
     settled(&mut browser).await;

@@ -288,7 +288,7 @@ function take(session, record) {
     case "tool_execution_start": {
       const panel = transcript.panel(record.toolCallId, record.toolName);
       panel.args(record.args);
-      panel.state("running…");
+      panel.state(waits(record.toolCallId) ? WAITS : "running…");
       break;
     }
     case "tool_execution_update": transcript.panel(record.toolCallId, record.toolName).result(record.partialResult, null, 0); break;
@@ -350,12 +350,18 @@ function queue(steering, followUp) {
 // --- What waits for the user
 
 const hush = quietly(at("asks"));
+const WAITS = "waits for you";
+/** Whether a call waits for its approval. It may have been asked about before it begins. */
+const waits = (call) => [...asks.values()].some((card) => card.dataset.call === call);
 
 function ask(session, record, kind) {
   if (asks.has(record.id)) return;
   const card = waiting(session.id, record, kind, () => withdraw(record.id), complain);
   asks.set(record.id, card);
-  if (kind === "approval") transcript.panel(record.toolCallId, record.toolName).state("waits for you");
+  if (kind === "approval") {
+    card.dataset.call = record.toolCallId;
+    transcript.panel(record.toolCallId, record.toolName).state(WAITS);
+  }
   at("asks").append(card);
   hush();
   state(session);
@@ -368,6 +374,7 @@ function withdraw(id) {
   const hadFocus = card.contains(document.activeElement);
   card.remove();
   asks.delete(id);
+  if (card.dataset.call) transcript.panel(card.dataset.call, "").state("running…");
   hush();
   if (open) state(open);
   if (hadFocus) (at("asks").querySelector("button") || at("prompt")).focus();
