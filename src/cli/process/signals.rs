@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe::Sender;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::Exit;
@@ -185,9 +185,12 @@ fn wait(caught: CaughtSignal, mut watch: Signal) -> Wait {
 
 /// Completes when the reader of standard output has gone; never where it is a file.
 async fn reader_gone() {
-    let output = AsyncFd::with_interest(rustix::stdio::stdout(), Interest::ERROR);
-    let gone = async { output.ok()?.ready(Interest::ERROR).await.ok().map(drop) };
-    if gone.await.is_none() {
+    let gone = async {
+        // Shared with those who write: it stays as they know it.
+        let output = Sender::from_owned_fd_unchecked(rustix::stdio::stdout().try_clone_to_owned()?)?;
+        output.ready(Interest::ERROR).await
+    };
+    if gone.await.is_err() {
         std::future::pending::<()>().await;
     }
 }
