@@ -138,7 +138,7 @@ fn files_are_counted_and_open_ones_named() {
     let (code, found) = json_of(&home, &[]);
     assert_eq!(code, 0, "{found}");
     assert_eq!(found["disk"]["sessions"], json!({"bytes": 2048, "files": 1, "complete": true}));
-    // Nothing goes by itself, and no address of releases is known.
+    // Nothing goes by itself, and tau knows no address for releases.
     assert_eq!(found["disk"]["retention"], 0);
     assert_eq!(found["install"]["update check"], json!({"address": null, "daily": false}));
     std::fs::create_dir_all(home.path().join("undo/0199")).unwrap();

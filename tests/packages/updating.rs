@@ -229,7 +229,7 @@ fn where_tau_cannot_replace_itself_it_says_what_can() {
     let (code, text) = (command.output_in_minutes().status.code(), said(&command.output_in_minutes()));
     assert_eq!(code, Some(3), "{text}");
     assert!(
-        text.contains("`ftp://h.example` is no address of releases; write https://HOST or file:///FOLDER"),
+        text.contains("`ftp://h.example` is not an address for releases; use https://HOST or file:///FOLDER"),
         "{text}"
     );
     let (code, text) = tau(&["uninstall"]);

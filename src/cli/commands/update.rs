@@ -45,8 +45,8 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
         .ok_or_else(|| Refusal::config("this tau has no version that can be compared"))?;
     let address = release::address(&environment.settings).ok_or_else(|| {
         Refusal::config(
-            "no address of releases is known; set release_url in config.toml, or TAU_RELEASE_URL, to one that begins \
-             with https:// or file:///",
+            "tau knows no address for releases: set release_url in config.toml, or TAU_RELEASE_URL, to one that \
+             begins with https:// or file:///",
         )
     })?;
     let http = Http::new(environment.settings.network());

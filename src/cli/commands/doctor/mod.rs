@@ -98,7 +98,7 @@ fn install(settings: &Settings) -> Section {
     let address = release::address(settings);
     let check = address.is_some() && settings.update_check();
     let text = match (&address, check) {
-        (None, _) => "never, as no address of releases is known".to_owned(),
+        (None, _) => "never: tau knows no address for releases".to_owned(),
         (Some(address), true) => format!("once a day, at {address}"),
         (Some(address), false) => format!("only by `tau update`, at {address}"),
     };
