@@ -95,6 +95,8 @@ impl Browser {
                     self.complaints.push(params["exceptionDetails"].to_string());
                 }
                 Some("Runtime.consoleAPICalled") => self.complaints.push(params["args"].to_string()),
+                // The answer of a session that changes hands, which the page asks again later.
+                Some("Log.entryAdded") if params["entry"]["text"].to_string().contains("status of 409") => {}
                 Some("Log.entryAdded") if params["entry"]["level"] == "error" => {
                     self.complaints.push(params["entry"].to_string());
                 }

@@ -434,7 +434,8 @@ impl ReleaseUrl {
         if text.trim().starts_with("file:///") {
             return Ok(ReleaseUrl(text.trim().to_owned()));
         }
-        let wrong = |_| format!("`{text}` is not an address for releases; use https://HOST or file:///FOLDER");
+        let wrong =
+            |_| format!("`{text}` is not an address for releases; use https://HOST or file:///FOLDER");
         Ok(ReleaseUrl(BaseUrl::new(text).map_err(wrong)?.0))
     }
 
