@@ -296,7 +296,7 @@ fn a_repository_is_cloned_and_its_change_is_a_patch() {
     let (code, out, err) = texts(&batch.env("GIT_CONFIG_GLOBAL", home.at("settings")).output_in_time());
     assert_eq!(fs::read(repository.join(".git/index")).unwrap(), index);
     assert_eq!(code, Some(1), "{out}{err}");
-    assert!(out.contains("4 tasks: 3 passed, 0 failed, 1 without a result"), "{out}{err}");
+    assert!(out.contains("5 tasks: 4 passed, 0 failed, 1 without a result"), "{out}{err}");
     assert!(out.contains("none  the repository has no branch, tag or commit v9"), "{out}{err}");
     let patch = home.result("old").unwrap()["patch"].as_str().unwrap().to_owned();
     let patch = fs::read_to_string(home.at("tasks.results").join(patch)).unwrap();
@@ -391,7 +391,8 @@ fn all_lines_are_checked_before_any_runs() {
 #[test]
 fn any_text_is_a_prompt_and_a_task_that_could_not_begin_says_why() {
     let home = Home::new(&answering(Duration::ZERO, "the answer"));
-    let prompts = ["x".repeat(300_000), "@gone".to_owned(), "- a list".to_owned()];
+    let command = "{\"type\":\"interrupt\"}\nwhat does this line do?".to_owned();
+    let prompts = ["x".repeat(300_000), "@gone".to_owned(), "- a list".to_owned(), command];
     let mut tasks: Vec<Value> = (0..)
         .zip(&prompts)
         .map(|(number, prompt)| json!({ "id": format!("t{number}"), "prompt": prompt, "directory": "." }))
@@ -400,7 +401,7 @@ fn any_text_is_a_prompt_and_a_task_that_could_not_begin_says_why() {
     home.tasks(&tasks);
     let (code, out, err) = home.run(&[]);
     assert_eq!(code, Some(1), "{err}");
-    assert!(out.contains("4 tasks: 3 passed, 0 failed, 1 without a result"), "{out}{err}");
+    assert!(out.contains("5 tasks: 4 passed, 0 failed, 1 without a result"), "{out}{err}");
     for (number, prompt) in (0..).zip(&prompts) {
         let events = fs::read_to_string(home.at(&format!("tasks.results/runs/t{number}.jsonl"))).unwrap();
         assert!(events.contains(&json!(prompt).to_string()), "{number}");

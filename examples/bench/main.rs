@@ -25,6 +25,7 @@ mod burst;
 mod extensions;
 mod long;
 mod many;
+mod many_peer;
 mod pipes;
 mod pressure;
 mod process;
@@ -188,6 +189,9 @@ fn main() {
     }
     if let Some(tau) = subjects.first().filter(|_| wanted(Part::Many)) {
         many::measure(tau, &options);
+    }
+    if let Some(claude) = subjects.iter().find(|one| one.name == "claude").filter(|_| wanted(Part::Many)) {
+        many_peer::measure(claude, &options);
     }
     if wanted(Part::Pipes)
         && let Some(tau) = subjects.first()

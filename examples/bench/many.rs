@@ -14,7 +14,7 @@ use super::terminal::Terminal;
 use super::{Options, Subject, TIMEOUT, changes, milliseconds, percentile, pipes, row, stream, wait_ready};
 
 /// The sessions that wait for an answer.
-const WAITING: usize = 20;
+pub const WAITING: usize = 20;
 /// The sessions on the board.
 const ON_BOARD: usize = 200;
 /// Prompts that the server knows; it answers every other one with a word.

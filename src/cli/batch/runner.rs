@@ -1,5 +1,6 @@
 //! Runs one task: a clone if it wants one, tau in a process of its own, and the command that decides.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
@@ -19,7 +21,9 @@ use super::tasks::{BatchTask, TaskList, option};
 use crate::args::CliArgs;
 use crate::compose::agent::{child_env, user_shell};
 use crate::compose::environment::{Environment, OnBadConfig};
+use crate::headless::json::input;
 use crate::process::plain;
+use crate::rpc::lines::InputLine;
 use tau_agent::settings::private_files::LockFile;
 use tau_tools::TerminalOutput;
 use tau_tools::process::git::without_repository;
@@ -163,6 +167,15 @@ fn flags(task: &BatchTask, directory: &Path) -> Vec<String> {
     flags
 }
 
+/// A prompt as JSON mode reads it: as text, unless its first line would be taken for a command.
+fn input_of(prompt: &str) -> Cow<'_, str> {
+    let first = prompt.trim_start().lines().next().unwrap_or_default();
+    match input::parse(&InputLine::Record(first.trim().to_owned())) {
+        Ok(_) => Cow::Owned(format!("{}\n", json!({ "type": "message", "content": prompt }))),
+        Err(_) => Cow::Borrowed(prompt),
+    }
+}
+
 /// Runs tau on the task; its events go to the task's file.
 async fn tau(
     task: &BatchTask,
@@ -176,7 +189,7 @@ async fn tau(
     command.args(flags(task, directory)).stdout(Stdio::piped());
     // Its prompt is the content of the claim, which it holds, too: if this process is killed, nobody works in its folder
     // until it has ended.
-    command.stdin(Stdio::from(claim.input(&task.prompt)?));
+    command.stdin(Stdio::from(claim.input(&input_of(&task.prompt))?));
     command.stderr(File::create(folder.error_file(&task.id))?);
     // A signal of the terminal is passed on once, by this process.
     command.process_group(0).kill_on_drop(true);
