@@ -4,9 +4,9 @@
 //! `Msg::Finished(ticket, reply)`, once or (while rows stream in) several times. A reply is dropped once its
 //! ticket was forgotten.
 //!
-//! To add one: a row in the table below; the compiler then asks for a method of that name in the two places
-//! that implement its traits: the work (`cli/tui/services`, [`PerformRequest`]) and the effect of its answer
-//! (`update/replies`, [`TakeReply`]). An answer of a new shape is also a variant of [`ScreenReply`].
+//! To add one: a row in the table below; the compiler then asks for the work, a method of that name
+//! (`cli/services`, [`PerformRequest`]), and for the effect of its answer (`update/replies`, [`Answer`]). An
+//! answer of a new shape is also a variant of [`ScreenReply`].
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -63,12 +63,9 @@ macro_rules! requests {
             )+
         }
 
-        /// Takes the answers: one method for each request, with the fields in the row's brackets.
-        pub(crate) trait TakeReply {
-            $(
-                $(#[doc = $doc])+
-                fn $method(&mut self, $($kept: $kept_kind,)* answer: Result<$answer, UserError>);
-            )+
+        /// The answer to each request, with the fields in the row's brackets.
+        pub(crate) enum Answer {
+            $($name { $($kept: $kept_kind,)* answer: Result<$answer, UserError> },)+
         }
 
         impl ScreenRequest {
@@ -92,13 +89,13 @@ macro_rules! requests {
                 )
             }
 
-            /// Passes the reply to the method for this request. A reply of the wrong shape is dropped.
-            pub(crate) fn reply_to(self, to: &mut impl TakeReply, reply: ScreenReply) {
+            /// The reply as the answer to this request; `None` if it has the wrong shape.
+            pub(crate) fn answer(self, reply: ScreenReply) -> Option<Answer> {
                 match self {
                     $(ScreenRequest::$name { $($kept,)* .. } => match reply {
-                        ScreenReply::$reply(answer) => to.$method($($kept,)* Ok(answer)),
-                        ScreenReply::Failed(error) => to.$method($($kept,)* Err(error)),
-                        _ => {}
+                        ScreenReply::$reply(answer) => Some(Answer::$name { $($kept,)* answer: Ok(answer) }),
+                        ScreenReply::Failed(error) => Some(Answer::$name { $($kept,)* answer: Err(error) }),
+                        _ => None,
                     })+
                 }
             }

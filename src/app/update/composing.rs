@@ -13,13 +13,14 @@ pub(super) fn open_editor(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Takes the text from the editor. What came to the composer meanwhile is set aside.
-pub(super) fn take_editor_text(model: &mut Model, before: &str, text: &str) {
+pub(super) fn take_editor_text(model: &mut Model, before: &str, edited: Option<String>) {
+    let Some(text) = edited else { return };
     if !model.composer.is_empty() && model.composer.expanded_content().0 != before {
         let draft = model.composer.take_draft();
         model.drafts.push(draft);
         model.remark("set aside a text that came while the editor was open");
     }
-    model.composer.set_text(text);
+    model.composer.set_text(text.trim_end_matches('\n'));
 }
 
 /// Requests the clipboard and pastes it once it arrives.

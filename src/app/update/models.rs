@@ -184,7 +184,7 @@ fn fill(model: &mut Model, ticket: Ticket, keyless: &[KeylessModel]) {
 }
 
 /// Handles the list of model servers on this machine; the picker lists their models.
-pub(super) fn servers(model: &mut Model, servers: &[LocalModelServer]) {
+pub(super) fn servers(model: &mut Model, servers: Vec<LocalModelServer>) {
     let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
     for server in servers {
         let (count, them) = match server.models.len() {
