@@ -1,57 +1,11 @@
 //! Slash commands: the list behind completion, help, dispatch and the documents.
 //!
-//! To add a built-in command: a variant, a row in [`TABLE`], and an arm in `update/slash.rs`. Rows from
+//! To add a built-in command: a row in [`TABLE`], and an arm in `update/slash.rs`. Rows from
 //! elsewhere (files) come in by [`Commands::new`]. Names of commands in other programs are in [`ALIASES`]:
 //! such a name is accepted and completed, but not listed.
 
 use std::borrow::Cow;
 use tau_tools::compare::close_matches;
-
-/// A slash command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slash {
-    Model,
-    Thinking,
-    Resume,
-    New,
-    Name,
-    Tree,
-    Fork,
-    Clone,
-    Context,
-    Compact,
-    Diff,
-    Undo,
-    Redo,
-    Copy,
-    Export,
-    Import,
-    Session,
-    Theme,
-    Login,
-    Logout,
-    Trust,
-    Mode,
-    Plan,
-    Goal,
-    SideQuestion,
-    Permissions,
-    Settings,
-    Extensions,
-    Keys,
-    Reload,
-    Hotkeys,
-    Help,
-    Board,
-    Jobs,
-    Worktree,
-    Attempts,
-    Background,
-    Quit,
-    Vim,
-    /// A prompt template, a skill or a prompt of an MCP server: its line is sent, and the agent replaces it.
-    Prompt,
-}
 
 /// A command of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,62 +31,62 @@ const fn row(slash: Slash, name: &'static str, arguments: &'static str, help: &'
     }
 }
 
-/// All commands, in display order.
-pub const TABLE: &[CommandRow] = &[
-    row(Slash::Model, "model", "[name]", "choose a model"),
-    row(Slash::Thinking, "thinking", "[level]", "set the thinking level"),
-    row(Slash::Resume, "resume", "", "open an earlier session"),
-    row(Slash::New, "new", "", "start a new session"),
-    row(Slash::Name, "name", "[name]", "show or set the name of this session"),
-    row(Slash::Tree, "tree", "", "jump to another point in this session (also Esc Esc)"),
-    row(Slash::Fork, "fork", "", "fork this session before one of your messages"),
-    row(Slash::Clone, "clone", "", "continue in a copy of this session"),
-    row(Slash::Context, "context", "", "show what is using the context window"),
-    row(Slash::Compact, "compact", "[instructions]", "replace the earlier conversation with a summary"),
-    row(Slash::Diff, "diff", "", "show and revert what this session changed in files"),
-    row(Slash::Undo, "undo", "", "go back to before one of your messages: files, conversation or both"),
-    row(Slash::Redo, "redo", "", "redo what /undo took back"),
-    row(Slash::Copy, "copy", "", "copy the last answer"),
-    row(Slash::Export, "export", "[file]", "export this session to a file: .html, .md or .jsonl"),
-    row(Slash::Import, "import", "<file>", "import a session file (.jsonl, also from pi) and continue in it"),
-    row(Slash::Session, "session", "", "show this session: model, mode, context, tokens, cost and file"),
-    row(Slash::Theme, "theme", "[name]", "choose a theme"),
-    row(Slash::Login, "login", "[provider]", "log in, or add a provider API key"),
-    row(Slash::Logout, "logout", "[provider]", "remove a stored API key"),
-    row(Slash::Trust, "trust", "", "trust or ignore this folder's .tau/ settings"),
-    row(Slash::Mode, "mode", "[ask|edits|plan|auto]", "switch the permission mode"),
-    row(Slash::Plan, "plan", "[task]", "plan a task in plan mode, or show the accepted plan"),
-    row(Slash::Goal, "goal", "[command|resume|off]", "work until a shell command succeeds"),
-    row(
-        Slash::SideQuestion,
-        "btw",
-        "<question>",
-        "ask beside the work; the answer is not in the conversation",
-    ),
-    row(Slash::Permissions, "permissions", "", "show and change the permission rules"),
-    row(Slash::Settings, "settings", "", "show and change settings"),
-    row(Slash::Extensions, "extensions", "", "show skills and other extensions, and turn them on or off"),
-    row(Slash::Keys, "keys", "", "show and change keys"),
-    row(Slash::Reload, "reload", "", "reload settings, models, keys and instruction files"),
-    row(Slash::Hotkeys, "hotkeys", "", "show keys and commands"),
-    row(Slash::Help, "help", "", "show keys and commands"),
-    row(Slash::Board, "board", "", "show the sessions that run, wait for you or have ended"),
-    row(Slash::Jobs, "jobs", "", "show the commands that run in the background: output, stop, keep"),
-    row(
-        Slash::Worktree,
-        "worktree",
-        "[name]",
-        "work in a git worktree of its own; without a name, list them",
-    ),
-    row(
-        Slash::Attempts,
-        "attempts",
-        "[N task]",
-        "try a task N times at once, in copies; alone: compare the attempts and take one",
-    ),
-    row(Slash::Background, "background", "", "leave the session running and go back to the shell"),
-    row(Slash::Quit, "quit", "", "quit tau"),
-];
+macro_rules! slashes {
+    ($($slash:ident $name:literal $arguments:literal $help:literal;)+) => {
+        /// A slash command.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Slash {
+            $($slash,)+
+            Vim,
+            /// A prompt template, a skill or a prompt of an MCP server: its line is sent, and the agent replaces it.
+            Prompt,
+        }
+
+        /// All commands, in display order.
+        pub const TABLE: &[CommandRow] = &[$(row(Slash::$slash, $name, $arguments, $help),)+];
+    };
+}
+
+slashes! {
+    Model "model" "[name]" "choose a model";
+    Thinking "thinking" "[level]" "set the thinking level";
+    Resume "resume" "" "open an earlier session";
+    New "new" "" "start a new session";
+    Name "name" "[name]" "show or set the name of this session";
+    Tree "tree" "" "jump to another point in this session (also Esc Esc)";
+    Fork "fork" "" "fork this session before one of your messages";
+    Clone "clone" "" "continue in a copy of this session";
+    Context "context" "" "show what is using the context window";
+    Compact "compact" "[instructions]" "replace the earlier conversation with a summary";
+    Diff "diff" "" "show and revert what this session changed in files";
+    Undo "undo" "" "go back to before one of your messages: files, conversation or both";
+    Redo "redo" "" "redo what /undo took back";
+    Copy "copy" "" "copy the last answer";
+    Export "export" "[file]" "export this session to a file: .html, .md or .jsonl";
+    Import "import" "<file>" "import a session file (.jsonl, also from pi) and continue in it";
+    Session "session" "" "show this session: model, mode, context, tokens, cost and file";
+    Theme "theme" "[name]" "choose a theme";
+    Login "login" "[provider]" "log in, or add a provider API key";
+    Logout "logout" "[provider]" "remove a stored API key";
+    Trust "trust" "" "trust or ignore this folder's .tau/ settings";
+    Mode "mode" "[ask|edits|plan|auto]" "switch the permission mode";
+    Plan "plan" "[task]" "plan a task in plan mode, or show the accepted plan";
+    Goal "goal" "[command|resume|off]" "work until a shell command succeeds";
+    SideQuestion "btw" "<question>" "ask beside the work; the answer is not in the conversation";
+    Permissions "permissions" "" "show and change the permission rules";
+    Settings "settings" "" "show and change settings";
+    Extensions "extensions" "" "show skills and other extensions, and turn them on or off";
+    Keys "keys" "" "show and change keys";
+    Reload "reload" "" "reload settings, models, keys and instruction files";
+    Hotkeys "hotkeys" "" "show keys and commands";
+    Help "help" "" "show keys and commands";
+    Board "board" "" "show the sessions that run, wait for you or have ended";
+    Jobs "jobs" "" "show the commands that run in the background: output, stop, keep";
+    Worktree "worktree" "[name]" "work in a git worktree of its own; without a name, list them";
+    Attempts "attempts" "[N task]" "try a task N times at once, in copies; alone: compare the attempts and take one";
+    Background "background" "" "leave the session running and go back to the shell";
+    Quit "quit" "" "quit tau";
+}
 
 /// Commands that are accepted and completed, but not listed.
 const UNLISTED: [CommandRow; 1] = [row(Slash::Vim, "vim", "", "turn vim keys on or off")];

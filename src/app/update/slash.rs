@@ -25,22 +25,10 @@ pub(super) fn run_with(model: &mut Model, row: &CommandRow, arguments: &str, eff
 
 /// Whether a command has no use for words behind it, not even as a filter.
 pub(super) fn refuses(row: &CommandRow, arguments: &str) -> bool {
-    let filters = matches!(
-        row.slash,
-        Slash::Resume
-            | Slash::Tree
-            | Slash::Fork
-            | Slash::Diff
-            | Slash::Permissions
-            | Slash::Settings
-            | Slash::Extensions
-            | Slash::Keys
-            | Slash::Hotkeys
-            | Slash::Help
-            | Slash::Board
-            | Slash::Jobs
-    );
-    row.arguments.is_empty() && !arguments.is_empty() && !filters
+    use Slash::*;
+    let filters =
+        [Resume, Tree, Fork, Diff, Permissions, Settings, Extensions, Keys, Hotkeys, Help, Board, Jobs];
+    row.arguments.is_empty() && !arguments.is_empty() && !filters.contains(&row.slash)
 }
 
 pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &mut Vec<Effect>) {

@@ -83,7 +83,7 @@ fn overview(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
 /// The keys and labels of a group. Neighbours with the same label share an entry.
 fn entries(model: &Model, group: ActionGroup) -> Vec<(String, &'static str)> {
     let mut entries: Vec<(String, &str)> = Vec::new();
-    for row in action::TABLE.iter().filter(|row| row.action.group() == group) {
+    for row in action::TABLE.iter().filter(|row| row.group == group) {
         let (key, label) = (model.keymap.hint(row.action), help::label(row.action));
         let key = match key {
             Some(key) if row.action == action::Action::Help => Some(format!("?/{key}")),
@@ -125,7 +125,7 @@ fn matching_lines(model: &Model, view: &HelpView, theme: &Theme, width: u16) -> 
     let mut rows = Vec::new();
     for row in action::TABLE {
         let keys = model.keymap.keys_of(row.action).join(", ");
-        if view.matches(&[&keys, row.help, row.name, row.action.group().title()]) {
+        if view.matches(&[&keys, row.help, row.name, row.group.title()]) {
             let keys = if keys.is_empty() { "(no key)" } else { &keys };
             rows.extend(entry(keys, &format!("{} ({})", row.help, row.name), theme, width));
         }
