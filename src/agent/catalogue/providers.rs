@@ -35,16 +35,6 @@ pub fn local_address(port: u16) -> String {
     format!("http://127.0.0.1:{port}/v1")
 }
 
-const fn provider(
-    id: &'static str,
-    name: &'static str,
-    env: &'static str,
-    api: Api,
-    base_url: &'static str,
-) -> KnownProvider {
-    KnownProvider { id, name, env, api, base_url }
-}
-
 /// The default model of a provider: its strongest for coding at a usual price. For other providers it is
 /// their first model with thinking levels.
 pub(crate) const DEFAULTS: [(&str, &str); 16] = *tau_tools::pairs!(
@@ -90,159 +80,47 @@ fn extras(id: &str) -> Extras {
     }
 }
 
-/// The providers; makers of models come before hosts, because a model id that several have means the first.
-pub const PROVIDERS: [KnownProvider; 30] = [
-    provider(
-        "anthropic",
-        "Anthropic",
-        "ANTHROPIC_API_KEY",
-        Api::AnthropicMessages,
-        "https://api.anthropic.com",
-    ),
-    provider("openai", "OpenAI", "OPENAI_API_KEY", Api::OpenaiResponses, "https://api.openai.com/v1"),
-    provider(
-        "google",
-        "Google Gemini",
-        "GEMINI_API_KEY",
-        Api::GoogleGenerativeAi,
-        "https://generativelanguage.googleapis.com/v1beta",
-    ),
-    provider(
-        "openrouter",
-        "OpenRouter",
-        "OPENROUTER_API_KEY",
-        Api::OpenaiCompletions,
-        "https://openrouter.ai/api/v1",
-    ),
-    provider("groq", "Groq", "GROQ_API_KEY", Api::OpenaiCompletions, "https://api.groq.com/openai/v1"),
-    provider(
-        "cerebras",
-        "Cerebras",
-        "CEREBRAS_API_KEY",
-        Api::OpenaiCompletions,
-        "https://api.cerebras.ai/v1",
-    ),
-    provider("deepseek", "DeepSeek", "DEEPSEEK_API_KEY", Api::OpenaiCompletions, "https://api.deepseek.com"),
-    provider("mistral", "Mistral", "MISTRAL_API_KEY", Api::OpenaiCompletions, "https://api.mistral.ai/v1"),
-    provider("xai", "xAI", "XAI_API_KEY", Api::OpenaiResponses, "https://api.x.ai/v1"),
-    provider(
-        "together",
-        "Together AI",
-        "TOGETHER_API_KEY",
-        Api::OpenaiCompletions,
-        "https://api.together.ai/v1",
-    ),
-    provider(
-        "fireworks",
-        "Fireworks",
-        "FIREWORKS_API_KEY",
-        Api::AnthropicMessages,
-        "https://api.fireworks.ai/inference",
-    ),
-    provider(
-        "huggingface",
-        "Hugging Face",
-        "HF_TOKEN",
-        Api::OpenaiCompletions,
-        "https://router.huggingface.co/v1",
-    ),
-    provider("zai", "Z.AI", "ZAI_API_KEY", Api::OpenaiCompletions, "https://api.z.ai/api/coding/paas/v4"),
-    provider(
-        "moonshotai",
-        "Moonshot AI",
-        "MOONSHOT_API_KEY",
-        Api::OpenaiCompletions,
-        "https://api.moonshot.ai/v1",
-    ),
-    provider(
-        "minimax",
-        "MiniMax",
-        "MINIMAX_API_KEY",
-        Api::AnthropicMessages,
-        "https://api.minimax.io/anthropic",
-    ),
-    provider(
-        "vercel-ai-gateway",
-        "Vercel AI Gateway",
-        "AI_GATEWAY_API_KEY",
-        Api::AnthropicMessages,
-        "https://ai-gateway.vercel.sh",
-    ),
-    provider(
-        "nvidia",
-        "NVIDIA",
-        "NVIDIA_API_KEY",
-        Api::OpenaiCompletions,
-        "https://integrate.api.nvidia.com/v1",
-    ),
-    provider(
-        "baseten",
-        "Baseten",
-        "BASETEN_API_KEY",
-        Api::OpenaiCompletions,
-        "https://inference.baseten.co/v1",
-    ),
-    provider(
-        "opencode",
-        "OpenCode Zen",
-        "OPENCODE_API_KEY",
-        Api::OpenaiResponses,
-        "https://opencode.ai/inference/openai/v1",
-    ),
-    provider(
-        "kimi-coding",
-        "Kimi For Coding",
-        "KIMI_API_KEY",
-        Api::OpenaiCompletions,
-        "https://api.kimi.com/coding/v1",
-    ),
-    provider(
-        "xiaomi",
-        "Xiaomi MiMo",
-        "XIAOMI_API_KEY",
-        Api::OpenaiCompletions,
-        "https://api.xiaomimimo.com/v1",
-    ),
-    provider("meta", "Meta", "META_API_KEY", Api::OpenaiResponses, "https://api.meta.ai/v1"),
-    provider("azure", "Azure OpenAI", "AZURE_OPENAI_API_KEY", Api::OpenaiResponses, ""),
-    provider(
-        "cloudflare-workers-ai",
-        "Cloudflare Workers AI",
-        "CLOUDFLARE_API_KEY",
-        Api::OpenaiCompletions,
-        "https://api.cloudflare.com/client/v4/accounts/{CLOUDFLARE_ACCOUNT_ID}/ai/v1",
-    ),
-    provider(
-        "qwen-token-plan",
-        "Qwen",
-        "QWEN_TOKEN_PLAN_API_KEY",
-        Api::OpenaiCompletions,
-        "https://token-plan.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1",
-    ),
-    provider("openai-codex", "ChatGPT", "", Api::OpenaiResponses, "https://chatgpt.com/backend-api/codex"),
-    provider(
-        "github-copilot",
-        "GitHub Copilot",
-        "",
-        Api::OpenaiCompletions,
-        "https://api.individual.githubcopilot.com",
-    ),
-    provider(
-        "amazon-bedrock",
-        "Amazon Bedrock",
-        "AWS_BEARER_TOKEN_BEDROCK",
-        Api::AnthropicMessages,
-        "https://bedrock-runtime.us-east-1.amazonaws.com",
-    ),
-    provider(
-        "google-vertex",
-        "Google Vertex AI",
-        "",
-        Api::GoogleGenerativeAi,
-        "https://aiplatform.googleapis.com",
-    ),
-    provider("qwen-code", "Qwen Code", "", Api::OpenaiCompletions, "https://portal.qwen.ai/v1"),
-];
+macro_rules! providers {
+    ($($id:literal $name:literal $env:literal $api:ident $base_url:literal;)+) => {
+        /// The providers; makers of models come before hosts, because a model id that several have means the first.
+        pub const PROVIDERS: &[KnownProvider] = &[
+            $(KnownProvider { id: $id, name: $name, env: $env, api: Api::$api, base_url: $base_url }),+
+        ];
+    };
+}
+
+providers! {
+    "anthropic" "Anthropic" "ANTHROPIC_API_KEY" AnthropicMessages "https://api.anthropic.com";
+    "openai" "OpenAI" "OPENAI_API_KEY" OpenaiResponses "https://api.openai.com/v1";
+    "google" "Google Gemini" "GEMINI_API_KEY" GoogleGenerativeAi "https://generativelanguage.googleapis.com/v1beta";
+    "openrouter" "OpenRouter" "OPENROUTER_API_KEY" OpenaiCompletions "https://openrouter.ai/api/v1";
+    "groq" "Groq" "GROQ_API_KEY" OpenaiCompletions "https://api.groq.com/openai/v1";
+    "cerebras" "Cerebras" "CEREBRAS_API_KEY" OpenaiCompletions "https://api.cerebras.ai/v1";
+    "deepseek" "DeepSeek" "DEEPSEEK_API_KEY" OpenaiCompletions "https://api.deepseek.com";
+    "mistral" "Mistral" "MISTRAL_API_KEY" OpenaiCompletions "https://api.mistral.ai/v1";
+    "xai" "xAI" "XAI_API_KEY" OpenaiResponses "https://api.x.ai/v1";
+    "together" "Together AI" "TOGETHER_API_KEY" OpenaiCompletions "https://api.together.ai/v1";
+    "fireworks" "Fireworks" "FIREWORKS_API_KEY" AnthropicMessages "https://api.fireworks.ai/inference";
+    "huggingface" "Hugging Face" "HF_TOKEN" OpenaiCompletions "https://router.huggingface.co/v1";
+    "zai" "Z.AI" "ZAI_API_KEY" OpenaiCompletions "https://api.z.ai/api/coding/paas/v4";
+    "moonshotai" "Moonshot AI" "MOONSHOT_API_KEY" OpenaiCompletions "https://api.moonshot.ai/v1";
+    "minimax" "MiniMax" "MINIMAX_API_KEY" AnthropicMessages "https://api.minimax.io/anthropic";
+    "vercel-ai-gateway" "Vercel AI Gateway" "AI_GATEWAY_API_KEY" AnthropicMessages "https://ai-gateway.vercel.sh";
+    "nvidia" "NVIDIA" "NVIDIA_API_KEY" OpenaiCompletions "https://integrate.api.nvidia.com/v1";
+    "baseten" "Baseten" "BASETEN_API_KEY" OpenaiCompletions "https://inference.baseten.co/v1";
+    "opencode" "OpenCode Zen" "OPENCODE_API_KEY" OpenaiResponses "https://opencode.ai/inference/openai/v1";
+    "kimi-coding" "Kimi For Coding" "KIMI_API_KEY" OpenaiCompletions "https://api.kimi.com/coding/v1";
+    "xiaomi" "Xiaomi MiMo" "XIAOMI_API_KEY" OpenaiCompletions "https://api.xiaomimimo.com/v1";
+    "meta" "Meta" "META_API_KEY" OpenaiResponses "https://api.meta.ai/v1";
+    "azure" "Azure OpenAI" "AZURE_OPENAI_API_KEY" OpenaiResponses "";
+    "cloudflare-workers-ai" "Cloudflare Workers AI" "CLOUDFLARE_API_KEY" OpenaiCompletions "https://api.cloudflare.com/client/v4/accounts/{CLOUDFLARE_ACCOUNT_ID}/ai/v1";
+    "qwen-token-plan" "Qwen" "QWEN_TOKEN_PLAN_API_KEY" OpenaiCompletions "https://token-plan.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1";
+    "openai-codex" "ChatGPT" "" OpenaiResponses "https://chatgpt.com/backend-api/codex";
+    "github-copilot" "GitHub Copilot" "" OpenaiCompletions "https://api.individual.githubcopilot.com";
+    "amazon-bedrock" "Amazon Bedrock" "AWS_BEARER_TOKEN_BEDROCK" AnthropicMessages "https://bedrock-runtime.us-east-1.amazonaws.com";
+    "google-vertex" "Google Vertex AI" "" GoogleGenerativeAi "https://aiplatform.googleapis.com";
+    "qwen-code" "Qwen Code" "" OpenaiCompletions "https://portal.qwen.ai/v1";
+}
 
 /// The provider with that id.
 pub fn find_by_id(id: &str) -> Option<&'static KnownProvider> {
