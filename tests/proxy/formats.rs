@@ -24,20 +24,55 @@ fn thinks_and_calls() -> Act {
 }
 
 fn chat(stream: bool) -> Value {
-    json!({"model": "own/m", "stream": stream, "stream_options": {"include_usage": true},
-        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Look."}],
+    let function = json!({"name": "read", "arguments": "{\"path\":\"a\"}"});
+    json!({"model": "own/m", "stream": stream, "stream_options": {"include_usage": true}, "max_tokens": 100,
+        "messages": [{"role": "system", "content": "Be brief."},
+            {"role": "user", "content": [{"type": "text", "text": "Look."}]},
+            {"role": "assistant", "content": "I look.", "tool_calls": [{"id": "c0", "type": "function",
+                "function": function}]},
+            {"role": "tool", "tool_call_id": "c0", "content": "text of a"}],
         "tools": [{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}]})
 }
 
 fn responses(stream: bool) -> Value {
-    json!({"model": "m", "stream": stream, "instructions": "Be brief.", "input": "Look.",
+    json!({"model": "m", "stream": stream, "instructions": "Be brief.", "max_output_tokens": 100,
+        "input": [{"role": "user", "content": "Look."},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
+            {"type": "function_call", "call_id": "c0", "name": "read", "arguments": "{\"path\":\"a\"}"},
+            {"type": "function_call_output", "call_id": "c0", "output": "text of a"}],
         "tools": [{"type": "function", "name": "read", "parameters": {"type": "object"}}]})
 }
 
 fn messages(stream: bool) -> Value {
-    json!({"model": "own/m", "stream": stream, "max_tokens": 100, "system": "Be brief.",
-        "messages": [{"role": "user", "content": "Look."}],
+    json!({"model": "own/m", "stream": stream, "max_tokens": 100,
+        "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
+        "messages": [{"role": "user", "content": "Look."},
+            {"role": "assistant", "content": [{"type": "text", "text": "I look."},
+                {"type": "tool_use", "id": "c0", "name": "read", "input": {"path": "a"}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c0", "content": "text of a"}]}],
         "tools": [{"name": "read", "input_schema": {"type": "object"}}]})
+}
+
+#[tokio::test]
+async fn the_same_conversation_is_passed_on_from_every_format() {
+    let proxy = Proxy::start(vec![says("hello")]).await;
+    let token = proxy.token(&["me"]).await;
+    let formats = [
+        ("/v1/chat/completions", chat(false)),
+        ("/v1/responses", responses(false)),
+        ("/v1/messages", messages(false)),
+    ];
+    for (path, asked) in formats {
+        proxy.post(path, &token, &asked).await;
+        let sent = body(&proxy.upstream.requests().pop().unwrap());
+        let of_chat = chat(false);
+        let mut expected = of_chat["messages"].clone();
+        expected[1]["content"] = json!("Look.");
+        assert_eq!(sent["messages"], expected, "{path}");
+        assert_eq!(sent["tools"][0]["function"]["name"], "read", "{path}");
+        assert_eq!(sent["tools"][0]["function"]["parameters"], json!({"type": "object"}), "{path}");
+        assert_eq!(sent["max_tokens"], 100, "{path}: {sent}");
+    }
 }
 
 impl Proxy {
