@@ -23,20 +23,38 @@ fn problem(reply: &super::client::Reply, status: u16) {
 #[tokio::test]
 async fn who_may_not_send_requests_is_refused() {
     let server =
-        Served::start(&["--allow-host", "box.example", "--allow-origin", "https://pages.example"]).await;
+        Served::start(&["--allow-host", "Box.example", "--allow-origin", "https://Pages.example/"]).await;
     let token = format!("authorization: Bearer {}\r\n", server.token);
     let own = format!("host: {}\r\n", server.address);
-    let cases = [
+    let mut cases = vec![
         (own.clone(), 401),
-        (format!("{own}authorization: Bearer wrong-wrong-wrong\r\n"), 401),
         (format!("{own}{token}"), 200),
-        (format!("host: box.example\r\n{token}"), 200),
-        (format!("host: evil.example\r\n{token}"), 403),
-        (format!("{own}{token}origin: http://{}\r\n", server.address), 200),
-        (format!("{own}{token}origin: http://evil.example\r\n"), 403),
-        (format!("{own}{token}origin: null\r\n"), 403),
-        (format!("{own}{token}origin: https://pages.example\r\n"), 200),
+        (format!("{own}{}", token.replace("Bearer", "bearer")), 200),
+        (format!("{own}{}", token.replace("Bearer", "Basic")), 401),
+        (format!("{own}{}", token.replace("Bearer ", "")), 401),
+        (format!("{own}{}", token.replace("\r", "s\r")), 401),
+        (format!("{own}{}\r\n", &token.trim_end()[..token.len() - 3]), 401),
+        (format!("{own}authorization: \r\n"), 401),
     ];
+    let [here, elsewhere] = [
+        "box.example box.example:4180 LOCALHOST localhost:4180 127.0.0.1:1 [::1]:4180 [::1] 10.0.0.7",
+        "evil.example evil.example:4180 localhost.evil.example 127.0.0.1.evil.example",
+    ];
+    for (hosts, status) in [(here, 200), (elsewhere, 403)] {
+        cases.extend(hosts.split(' ').map(|host| (format!("host: {host}\r\n{token}"), status)));
+    }
+    cases.push((format!("host: \r\n{token}"), 403));
+    let same = ["http", "https"].map(|scheme| (format!("{scheme}://{}", server.address), 200));
+    let others = [
+        ("https://pages.example", 200),
+        ("http://127.0.0.1:1", 403),
+        ("http://evil.example", 403),
+        ("null", 403),
+    ];
+    for (origin, status) in same.into_iter().chain(others.map(|(origin, status)| (origin.to_owned(), status)))
+    {
+        cases.push((format!("{own}{token}origin: {origin}\r\n"), status));
+    }
     for (headers, status) in cases {
         let reply = server.raw("GET", "/api/sessions", &headers, b"").await;
         assert_eq!(reply.status, status, "{headers}");

@@ -149,81 +149,9 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn guard() -> Guard {
-        let origins = vec!["https://Pages.example/".to_owned()];
-        Guard::new("secret", Some(vec!["Box.example".to_owned()]), origins, 2)
-    }
-
-    fn headers(pairs: &[(header::HeaderName, &str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
-    }
-
-    #[test]
-    fn only_the_token_opens() {
-        let cases = [
-            ("Bearer secret", true),
-            ("bearer secret", true),
-            ("Bearer secre", false),
-            ("Bearer secrets", false),
-            ("Basic secret", false),
-            ("secret", false),
-            ("", false),
-        ];
-        for (value, is_open) in cases {
-            let headers = headers(&[(header::AUTHORIZATION, value)]);
-            assert_eq!(guard().token(&headers).is_ok(), is_open, "{value}");
-        }
-        assert!(guard().token(&HeaderMap::new()).is_err());
-    }
-
-    #[test]
-    fn names_that_lead_here_are_refused() {
-        let cases = [
-            ("localhost:4180", true),
-            ("LOCALHOST", true),
-            ("127.0.0.1:1", true),
-            ("[::1]:4180", true),
-            ("[::1]", true),
-            ("10.0.0.7", true),
-            ("box.example:4180", true),
-            ("evil.example", false),
-            ("evil.example:4180", false),
-            ("localhost.evil.example", false),
-            ("127.0.0.1.evil.example", false),
-            ("", false),
-        ];
-        for (host, is_open) in cases {
-            let headers = headers(&[(header::HOST, host)]);
-            assert_eq!(guard().host(&headers, &Uri::default()).is_ok(), is_open, "{host}");
-        }
-        let socket = Guard::new("secret", None, Vec::new(), 1);
-        assert!(socket.host(&HeaderMap::new(), &Uri::default()).is_ok());
-    }
-
-    #[test]
-    fn pages_of_other_origins_are_refused() {
-        let cases = [
-            (None, Some(None)),
-            (Some("http://localhost:4180"), Some(None)),
-            (Some("https://localhost:4180"), Some(None)),
-            (Some("https://pages.example"), Some(Some("https://pages.example"))),
-            (Some("http://localhost:4181"), None),
-            (Some("http://evil.example"), None),
-            (Some("null"), None),
-        ];
-        for (origin, expected) in cases {
-            let mut headers = headers(&[(header::HOST, "localhost:4180")]);
-            if let Some(origin) = origin {
-                headers.insert(header::ORIGIN, origin.parse().unwrap());
-            }
-            let found = guard().origin(&headers).ok().map(|origin| origin.map(str::to_owned));
-            assert_eq!(found, expected.map(|origin| origin.map(str::to_owned)), "{origin:?}");
-        }
-    }
-
     #[test]
     fn an_address_that_sends_too_many_waits() {
-        let (guard, start) = (guard(), Instant::now());
+        let (guard, start) = (Guard::new("secret", None, Vec::new(), 2), Instant::now());
         let one = Some(IpAddr::from([127, 0, 0, 1]));
         let allowed = (0..20).filter(|_| guard.rate(one, start).is_ok()).count();
         assert_eq!(allowed, 8);
