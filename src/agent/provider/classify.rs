@@ -153,69 +153,33 @@ mod tests {
 
     #[test]
     fn kinds_and_messages() {
-        let check = |status: u16, body: &str, kind: FailureKind, message: &str| {
-            let failure = from_status(&Secrets::default(), status, &[], body, 0);
-            assert_eq!((failure.kind, failure.message.as_str()), (kind, message), "{status} {body}");
-        };
-        check(401, r#"{"error":{"message":"no"}}"#, FailureKind::Auth, "no");
-        check(
-            400,
-            r#"{"code":"invalid-argument","error":"Incorrect API key provided."}"#,
-            FailureKind::Auth,
-            "Incorrect API key provided.",
-        );
-        check(401, r#"{"detail":"Invalid API Key"}"#, FailureKind::Auth, "Invalid API Key");
-        check(
-            404,
-            r#"{"type":"error","error":{"type":"not_found_error","message":"model: x"}}"#,
-            FailureKind::NotFound,
-            "model: x",
-        );
-        check(
-            400,
-            r#"{"error":{"message":"prompt is too long: 9 > 8"}}"#,
-            FailureKind::Overflow,
-            "prompt is too long: 9 > 8",
-        );
-        check(
-            429,
-            r#"{"error":{"message":"The input token count (9) exceeds the maximum number of tokens"}}"#,
-            FailureKind::Overflow,
-            "The input token count (9) exceeds the maximum number of tokens",
-        );
-        check(413, "", FailureKind::Overflow, "the server answered with status 413 and no message");
-        check(
-            429,
-            r#"{"error":{"code":"insufficient_quota","message":"quota"}}"#,
-            FailureKind::Request,
-            "quota",
-        );
-        check(
-            529,
-            r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#,
-            FailureKind::Overloaded,
-            "Overloaded",
-        );
-        check(
-            422,
-            r#"{"detail":[{"msg":"Field required","loc":["body"]}]}"#,
-            FailureKind::Request,
-            "Field required",
-        );
-        check(
-            502,
-            "<html><head><title>502 Bad\n Gateway</title></head></html>",
-            FailureKind::Overloaded,
-            "a web page answered, not the API: 502 Bad Gateway (status 502)",
-        );
-        check(
-            400,
-            r#"{"type":"error","error":{"type":"api_error","message":"bad"}}"#,
-            FailureKind::Request,
-            "bad",
-        );
-        check(500, "oh no", FailureKind::Overloaded, "status 500: oh no");
-        check(400, r#"[{"error":{"message":"in a list"}}]"#, FailureKind::Request, "in a list");
+        // Status, kind, message, body.
+        let rows = r#"
+            401 | Auth | no | {"error":{"message":"no"}}
+            400 | Auth | Incorrect API key provided. | {"code":"invalid-argument","error":"Incorrect API key provided."}
+            401 | Auth | Invalid API Key | {"detail":"Invalid API Key"}
+            404 | NotFound | model: x | {"type":"error","error":{"type":"not_found_error","message":"model: x"}}
+            400 | Overflow | prompt is too long: 9 > 8 | {"error":{"message":"prompt is too long: 9 > 8"}}
+            429 | Overflow | The input token count (9) exceeds the maximum number of tokens | {"error":{"message":"The input token count (9) exceeds the maximum number of tokens"}}
+            413 | Overflow | the server answered with status 413 and no message |
+            429 | Request | quota | {"error":{"code":"insufficient_quota","message":"quota"}}
+            529 | Overloaded | Overloaded | {"error":{"type":"overloaded_error","message":"Overloaded"}}
+            422 | Request | Field required | {"detail":[{"msg":"Field required","loc":["body"]}]}
+            400 | Request | bad | {"type":"error","error":{"type":"api_error","message":"bad"}}
+            500 | Overloaded | status 500: oh no | oh no
+            400 | Request | in a list | [{"error":{"message":"in a list"}}]
+        "#;
+        for row in rows.trim().lines() {
+            let mut cells = row.splitn(4, '|').map(str::trim);
+            let mut cell = || cells.next().unwrap();
+            let (status, kind, message) = (cell().parse().unwrap(), cell(), cell());
+            let failure = from_status(&Secrets::default(), status, &[], cell(), 0);
+            assert_eq!(
+                (format!("{:?}", failure.kind).as_str(), failure.message.as_str()),
+                (kind, message),
+                "{row}"
+            );
+        }
     }
 
     #[test]
@@ -232,6 +196,12 @@ mod tests {
             let failure = from_status(&Secrets::default(), status, &[], body, 0);
             assert_eq!((failure.kind, failure.message.as_str()), (kind, message), "{status} {body}");
         };
+        check(
+            502,
+            "<html><head><title>502 Bad\n Gateway</title></head></html>",
+            FailureKind::Overloaded,
+            "a web page answered, not the API: 502 Bad Gateway (status 502)",
+        );
         check(
             403,
             "\u{feff}\n<!DOCTYPE html><title>Forbidden by Zscaler &#8211; a\u{1b}[2J &amp; b</title><p>x",
