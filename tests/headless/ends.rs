@@ -5,6 +5,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::*;
+use crate::screen::Screen;
 use crate::support::server::answer;
 
 /// Checks that both front ends end with this code, and that the last record of json agrees.
@@ -74,6 +75,50 @@ async fn the_code_says_how_it_ended() {
     check(vec![says("hello")], &["--timeout", "18446744073709551615", "go"], 0, "done").await;
     check(vec![stalls("so far")], &["--timeout", "1", "go"], 5, "limit reached").await;
     check(vec![ls()], &["go"], 6, "model repeats itself").await;
+}
+
+#[tokio::test]
+async fn the_output_is_the_final_answer_of_each_prompt() {
+    let thinks_aloud = || {
+        let function = json!({"name": "ls", "arguments": "{}"});
+        let call = json!({"index": 0, "id": "c1", "type": "function", "function": function});
+        let delta = json!({"content": "let me look", "tool_calls": [call]});
+        let end = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": "tool_calls"}]});
+        Act::Send(stream(&format!("data: {end}\n\ndata: [DONE]\n\n")))
+    };
+    let cases = [
+        (vec![says("four\n"), says("six")], "four\nsix\n", 0, ""),
+        (vec![thinks_aloud(), says("found"), says("six")], "found\nsix\n", 0, ""),
+        (vec![refusal(), says("never")], "", 1, "the key is wrong"),
+        (vec![cut_off(), says("never")], "half\n", 5, "reached its output limit"),
+    ];
+    for (acts, out, code, err) in cases {
+        let place = Place::new(acts).await;
+        let ended = run(&mut place.tau(&["-p", "-o", "last", "the one", "the other"]), None).await;
+        assert_eq!((ended.out.as_str(), ended.code), (out, code), "{ended:?}");
+        assert!(ended.err.contains(err) && ended.err.is_empty() == err.is_empty(), "{ended:?}");
+        let last = std::fs::read_to_string(place.dir.path().join("last")).ok();
+        assert_eq!(last.as_deref(), (code == 0).then_some("six\n"), "{ended:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipe_gets_the_answer_as_it_is_and_a_terminal_progress_without_foreign_escapes() {
+    let text = "a\x1b]52;c;eA==\x07日本\x1b[31m\u{61c}b";
+    let acts = || vec![calls("read", &json!({"path": "\x1b[31m"})), says(text)];
+    let place = Place::new(acts()).await;
+    let ended = run(&mut place.tau(&["-p", "go"]), None).await;
+    assert_eq!((ended.out, ended.err), (format!("{text}\n"), String::new()));
+    let place = Place::new(acts()).await;
+    let url = place.server.url();
+    let arguments = [&own_model(&url)[..], &["-p", "go"]].concat();
+    let mut screen = Screen::start(&arguments, 80, 24);
+    assert!(screen.wait_exit().success(), "{}", screen.text());
+    let written = String::from_utf8(screen.bytes()).unwrap();
+    for part in ["• read", "a]52;c;eA==日本[31mb"] {
+        assert!(written.contains(part), "{written:?}");
+    }
+    assert!(!["\x1b[31m", "\x1b]52", "\u{61c}"].iter().any(|part| written.contains(part)), "{written:?}");
 }
 
 #[tokio::test]

@@ -69,3 +69,25 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> UserError {
 pub(crate) fn ensure_trailing_newline(text: &str) -> String {
     if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tau_protocol::message::{AssistantMessage, Block};
+
+    #[test]
+    fn a_stopped_answer_keeps_its_parts_and_a_failed_one_is_replaced() {
+        for (first, whole) in [(StopReason::Aborted, "half, rest"), (StopReason::Error, "rest")] {
+            let mut answer = AnswerText::default();
+            for (text, stop_reason) in [("half, ", first), ("rest", StopReason::Stop)] {
+                let content = vec![Block::text(text)];
+                answer.add(&Message::Assistant(AssistantMessage {
+                    content,
+                    stop_reason,
+                    ..Default::default()
+                }));
+            }
+            assert_eq!(answer.text(), Some(whole));
+        }
+    }
+}

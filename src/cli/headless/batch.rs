@@ -18,7 +18,7 @@ use tau_protocol::command::{RunCommand, TaskCommand};
 use tau_tools::deadline;
 
 /// Time for an aborted run to write its session and to end its child processes.
-pub(crate) const GRACE: Duration = Duration::from_millis(900);
+const GRACE: Duration = Duration::from_millis(900);
 /// Time for a last record after the agent has ended, even when the grace period is over.
 const LAST_RECORD: Duration = Duration::from_millis(200);
 /// Timeouts beyond this (about a century) are no timeouts; clocks overflow on larger ones.
@@ -179,5 +179,17 @@ impl<S: AsyncFnMut() -> CaughtSignal> BatchDriver<S> {
             *until = (*until).max(Instant::now() + LAST_RECORD);
         }
         if panicked { Exit::Crash } else { exit }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_second_signal_waits_for_nothing() {
+        let mut stops = StopWatch::new(None, async || CaughtSignal::Interrupt);
+        assert_eq!((stops.next().await, stops.next().await), (Stop::Begin, Stop::Now));
+        assert_eq!(stops.stopping(), Some(Exit::Aborted));
     }
 }

@@ -503,4 +503,28 @@ impl<S: AsyncFnMut() -> CaughtSignal> PrintRun<S> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    /// Waits for a provider are reported once they have taken half a minute, however many they consist of.
+    #[test]
+    fn long_waits_are_reported_however_short_each_is() {
+        for (delay, count, expected) in [(31, 6, 4), (20, 10, 3), (20, 1, 0), (300, 1, 5), (5, 2, 0)] {
+            let (mut now, mut waiting, mut reports, mut reasons) = (Instant::now(), None, 0, 0);
+            for _ in 0..count {
+                let delay = Duration::from_secs(delay);
+                let mut next =
+                    Waiting::begin_or_extend(waiting.take(), now, delay, "the quota is used up".into());
+                let mut due = (next.due <= now).then_some(now).or(next.tells());
+                while let Some(at) = due {
+                    reports += 1;
+                    reasons += usize::from(next.record_report(at).is_some());
+                    due = next.tells();
+                }
+                now += delay;
+                waiting = Some(next);
+            }
+            assert_eq!((reports, reasons), (expected, usize::from(expected > 0)), "{delay} s, {count}");
+        }
+    }
+}
