@@ -28,11 +28,14 @@ pub fn server(acts: Vec<Act>) -> Server {
     started.recv_timeout(crate::time_limit::LIMIT).unwrap()
 }
 
+fn write_model(home: &Path, server: &Server) {
+    fs::create_dir_all(home.join("tau")).unwrap();
+    fs::write(home.join("tau/models.toml"), models_file(&server.url(), "")).unwrap();
+}
+
 /// Starts a session in the background that asks.
 pub fn begin(home: &Path, server: &Server, prompt: &str) -> String {
-    let models = models_file(&server.url(), "");
-    fs::create_dir_all(home.join("tau")).unwrap();
-    fs::write(home.join("tau/models.toml"), models).unwrap();
+    write_model(home, server);
     let mut begun = command(home, &["-b", "--model", "own/m", prompt]);
     begun.env("TAU_PERMISSION_MODE", "ask");
     let (code, out, err) = texts(&begun.output_in_time());
@@ -155,6 +158,49 @@ fn a_question_of_the_model_is_answered_on_the_board() {
     screen.wait_for("✓ done     choose");
     let told = model.requests().last().unwrap().clone();
     assert!(told.contains("1. PostgreSQL") || told.contains("PostgreSQL\"}"), "{told}");
+}
+
+/// A plan is accepted from the user's own terminals, up to the mode that is configured; a refusal is in the dialog.
+#[test]
+fn a_plan_made_in_the_background_is_accepted_on_the_board_and_in_a_terminal() {
+    let screen = Screen::prepared("true", "--model demo", 100, 30);
+    let home = screen.home().to_owned();
+    let plan = calls("submit_plan", &json!({"plan": "1. Do it"}));
+    let model =
+        server(vec![plan.clone(), plan, calls("bash", &json!({"command": "touch done"})), says("Done.")]);
+    let begun = |mode: &str| {
+        write_model(&home, &model);
+        let mut begun = command(&home, &["-b", "--model", "own/m", "--permission-mode", "plan", "plan it"]);
+        begun.env("TAU_PERMISSION_MODE", mode);
+        let (code, out, err) = texts(&begun.output_in_time());
+        assert_eq!(code, Some(0), "{err}");
+        wait_for_state(&home, out.trim(), "waiting");
+        out.trim().to_owned()
+    };
+    // The mode of the settings is below the one that is chosen first.
+    let id = begun("ask");
+    screen.type_keys("\x18l");
+    screen.wait_for("? waiting  plan it");
+    screen.type_keys("a");
+    screen.wait_for("plan it · Plan");
+    screen.wait_for("esc goes back");
+    screen.wait_for("› 3. accept it");
+    std::thread::sleep(QUIET);
+    screen.type_keys("\x1b");
+    screen.wait_for("? waiting  plan it");
+    screen.type_keys("a");
+    screen.wait_for("› 3. accept it");
+    std::thread::sleep(QUIET);
+    screen.type_keys("1");
+    screen.wait_for("cannot be raised to auto");
+    screen.wait_for("› 3. accept it");
+    assert_eq!(texts(&command(&home, &["stop", &id]).output_in_time()).0, Some(0));
+    let id = begun("auto");
+    let attached = other_terminal(&home, &format!("$TAU_BIN attach {id}"));
+    attached.wait_for("› 3. accept it");
+    std::thread::sleep(QUIET);
+    attached.type_keys("1");
+    wait_for_file(&home.join("work/done"));
 }
 
 /// Digits answer there as in the session itself: one choice at once, of several those that are marked.

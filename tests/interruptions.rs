@@ -12,7 +12,7 @@ use tau::app::overlays::overlay::Overlay;
 use tau::app::request::{LoginProvider, ScreenReply, ScreenRequest};
 use tau::tools::user::UserQuestion;
 
-use crate::harness::{Screen, text};
+use crate::harness::{Screen, plan_question, text};
 
 fn user_question() -> Question {
     let questions = vec![UserQuestion { question: "Which?".into(), choices: Vec::new(), multiple: false }];
@@ -26,7 +26,7 @@ fn kinds() -> Vec<Question> {
     vec![
         Question::Confirm { title: "Continue?".into(), message: "It repeats itself.".into() },
         Question::Url { server: "db".into(), message: "Log in".into(), url: "https://x.example".into() },
-        Question::Plan { plan: "- one".into() },
+        plan_question("- one"),
         form(Vec::new()),
         form(vec![field]),
         user_question(),

@@ -266,6 +266,7 @@ fn decision(dice: &mut Dice, id: String, text: String) -> AgentEvent {
         }),
         4 => AgentEvent::Settings(SettingsEvent::PermissionModeChanged {
             mode: *dice.pick(&PermissionMode::ALL),
+            ceiling: *dice.pick(&PermissionMode::ALL),
         }),
         _ => AgentEvent::Task(TaskEvent::Answered {
             ticket: dice.below(60) as u64,

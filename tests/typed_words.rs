@@ -12,7 +12,7 @@ use tau::app::slash::{ALIASES, TABLE, unlisted_commands};
 use tau::tools::user::UserQuestion;
 
 use crate::approvals::{COMMAND, answers, change, change_request, command_request, pause, waiting};
-use crate::harness::{Screen as Folded, text};
+use crate::harness::{Screen as Folded, plan_question, text};
 use crate::queue_list::working;
 use crate::screen::Screen;
 
@@ -252,7 +252,7 @@ fn a_command_at_a_prompt_runs() {
 #[test]
 fn a_command_typed_at_a_question_is_run_and_answers_nothing() {
     let question = || waiting(command_request("c1", COMMAND, (11, 26)));
-    let plan = || asked(Question::Plan { plan: "1. Read".into() });
+    let plan = || asked(plan_question("1. Read"));
     for (name, prompt) in [("question", &question as &dyn Fn() -> Folded), ("plan", &plan)] {
         for wait in [50, 700, 5_000] {
             let mut screen = prompt();
@@ -275,7 +275,7 @@ fn a_command_typed_at_a_question_is_run_and_answers_nothing() {
 #[test]
 fn a_word_at_a_question_loses_no_letter() {
     for word in ["keep it", "just a word", "/help"] {
-        let mut screen = asked(Question::Plan { plan: "1. Read".into() });
+        let mut screen = asked(plan_question("1. Read"));
         for letter in word.chars() {
             screen.at += 50;
             screen.keys(&letter.to_string());
@@ -303,7 +303,7 @@ fn enter_answers_a_dialog_after_an_early_key() {
             multiple: false,
         }],
     };
-    let plan = || Question::Plan { plan: "1. Read".into() };
+    let plan = || plan_question("1. Read");
     let cases = [
         (question(&[]), "main<enter>", "main"),
         (question(&["a", "b"]), "2<enter>", "choices: [1]"),
@@ -354,7 +354,7 @@ fn a_name_that_begins_no_command_runs_none() {
 #[test]
 fn a_word_at_a_question_answers_nothing_by_accident() {
     let confirm = || asked(Question::Confirm { title: "Continue?".into(), message: String::new() });
-    let plan = || asked(Question::Plan { plan: "1. Read\n2. Write".into() });
+    let plan = || asked(plan_question("1. Read\n2. Write"));
     let select =
         || asked(Question::Select { title: "Which?".into(), options: vec!["alpha".into(), "beta".into()] });
     for word in ["no", "stop", "exit", "/clear", "wait", "cancel"] {
@@ -390,7 +390,7 @@ fn a_command_is_no_answer_until_enter_is_pressed_again() {
         assert_eq!(sent(&mut screen), [""; 0], "{word} as a reason");
         screen.keys("<enter>");
         assert_eq!(sent(&mut screen), [word]);
-        let mut screen = asked(Question::Plan { plan: "1. Read".into() });
+        let mut screen = asked(plan_question("1. Read"));
         let reject = tau::app::overlays::plan::ANSWERS
             .iter()
             .position(|(answer, _)| *answer == tau::app::overlays::plan::PlanAnswer::Reject)

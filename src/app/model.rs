@@ -30,7 +30,6 @@ use crate::overlays::list_keys::PendingLetters;
 use crate::overlays::offer::Offers;
 use crate::overlays::overlay::{Overlay, OverlayState};
 use crate::overlays::picker::PickerKind;
-use crate::overlays::plan::WorkMode;
 use crate::screen_settings::ScreenSettings;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::chosen::ChosenModels;
@@ -67,7 +66,6 @@ pub struct RunningAttempts {
 pub struct Answering {
     /// The session.
     pub id: String,
-    pub title: Printable,
     pub model: Box<Model>,
     /// The pending look at what waits, and the time of the last one.
     pub(crate) ticket: Option<Ticket>,
@@ -111,8 +109,6 @@ pub struct Model {
     pub is_plan_folded: bool,
     /// Whether the plan was carried out in an earlier run, and is shown only on request.
     pub is_plan_over: bool,
-    /// The mode in which the next plan is carried out by default.
-    pub work_mode: WorkMode,
     /// The place to restore once the session is there.
     pub(super) restored: Option<ScreenPlace>,
     /// Questions that are still to be offered to the user.
@@ -135,8 +131,8 @@ pub struct Model {
     pub overlays: Vec<Overlay>,
     /// The questions of another session that the board shows in its place.
     pub answering: Option<Answering>,
-    /// Whether this model shows the questions of another session on the board.
-    pub is_on_board: bool,
+    /// The title of the session whose questions this model shows on the board, if it is one for that.
+    pub on_board: Option<Printable>,
     pub status: Status,
     pub keymap: Arc<Keymap>,
     /// The slash commands of this run.
@@ -240,7 +236,7 @@ impl Model {
     }
 
     /// A model that shows and answers the questions of another session on this screen.
-    pub(crate) fn for_questions(&self) -> Model {
+    pub(crate) fn for_questions(&self, title: &Printable) -> Model {
         Model {
             transcript: Transcript::default(),
             jobs: Jobs::default(),
@@ -257,7 +253,7 @@ impl Model {
             overlays: Vec::new(),
             answering: None,
             coming_mode: None,
-            is_on_board: true,
+            on_board: Some(title.clone()),
             status: Status::default(),
             remark: None,
             misdirected: MisdirectedInput::default(),

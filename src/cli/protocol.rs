@@ -121,7 +121,11 @@ pub(crate) fn question_record(id: &str, question: &Question) -> Value {
         Question::User { questions } => {
             ("questions", "The model asks".to_owned(), json!({ "questions": questions }))
         }
-        Question::Plan { plan } => ("plan", "Carry out this plan?".to_owned(), json!({ "plan": plan })),
+        Question::Plan { plan, refusal, .. } => {
+            let refusal = refusal.as_ref().map(|why| json!({ "plan": plan, "refusal": why }));
+            let fields = refusal.unwrap_or_else(|| json!({ "plan": plan }));
+            ("plan", "Carry out this plan?".to_owned(), fields)
+        }
         Question::Url { server, message, url } => {
             let fields = json!({ "server": server, "message": message, "url": url });
             ("url", format!("{server} asks you to open an address"), fields)

@@ -12,7 +12,7 @@ use tau::app::overlays::offer::{HookOffer, Offers};
 use tau::tools::plan::WorkPlan;
 
 use super::*;
-use crate::harness::{ai, boot};
+use crate::harness::{ai, boot, plan_question};
 
 fn sent_modes(screen: &mut Screen) -> Vec<PermissionMode> {
     let mode = |effect| match effect {
@@ -23,7 +23,7 @@ fn sent_modes(screen: &mut Screen) -> Vec<PermissionMode> {
 }
 
 fn is_now(screen: &mut Screen, mode: PermissionMode) {
-    screen.agent(SettingsEvent::PermissionModeChanged { mode });
+    screen.agent(SettingsEvent::PermissionModeChanged { mode, ceiling: PermissionMode::Auto });
 }
 
 #[test]
@@ -75,36 +75,41 @@ fn keys_may_come_faster_than_the_agent_confirms() {
     assert_eq!(sent_modes(&mut screen), [Auto]);
 }
 
-/// The key for the next mode passes through others: those are not the modes that were worked in.
+/// The key passes by what cannot be chosen.
+#[test]
+fn the_key_chooses_no_mode_above_the_ceiling() {
+    use PermissionMode::{Ask, Plan};
+    for (mode, ceiling, next) in [(Ask, Ask, &[Plan][..]), (Plan, Ask, &[Ask]), (Plan, Plan, &[])] {
+        let mut screen = Screen::boot(Boot { permission_mode: mode, ..boot() });
+        screen.agent(SettingsEvent::PermissionModeChanged { mode, ceiling });
+        screen.keys("<shift+tab>");
+        assert_eq!(sent_modes(&mut screen), next, "{mode:?} {ceiling:?}");
+    }
+    let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
+    screen.agent(SettingsEvent::PermissionModeChanged { mode: Ask, ceiling: Ask });
+    screen.keys("<shift+tab>");
+    has(&mut screen, &["◇ plan"]);
+}
+
+/// The agent says in which mode a plan is carried out by default, and why an answer was refused.
 #[test]
 fn a_plan_is_marked_to_continue_in_the_mode_that_was_worked_in() {
     use PermissionMode::{Ask, Auto, Edits, Plan};
-    let marked = |start: PermissionMode, steps: &[(i64, PermissionMode)]| {
-        let mut screen = Screen::boot(Boot { permission_mode: start, ..boot() });
-        for (after, mode) in steps {
-            screen.at += after;
-            is_now(&mut screen, *mode);
+    for (mode, number) in [(Auto, 1), (Edits, 2), (Ask, 3)] {
+        for (refusal, (width, height)) in
+            [(None, (80, 24)), (Some("auto is refused"), (80, 24)), (Some("auto is refused"), (60, 10))]
+        {
+            let mut screen = Screen::boot(Boot { permission_mode: Plan, ..boot() });
+            screen.send(Msg::Resized(Size { width, height }));
+            screen.user("plan it");
+            screen.run();
+            let refusal = refusal.map(str::to_owned);
+            let question = Question::Plan { plan: "1. Look.".into(), mode, refusal: refusal.clone() };
+            screen.agent(QuestionEvent::Asked { id: "p".into(), question });
+            let drawn = text(&screen.draw());
+            assert!(drawn.contains(&format!("› {number}. ")), "{mode:?} {drawn}");
+            assert_eq!(drawn.contains("auto is refused"), refusal.is_some(), "{drawn}");
         }
-        screen.user("plan it");
-        screen.run();
-        let question = Question::Plan { plan: "1. Look.".into() };
-        screen.agent(QuestionEvent::Asked { id: "p".into(), question });
-        let drawn = text(&screen.draw());
-        let row = drawn.lines().find(|row| row.contains("› ")).unwrap_or_default().to_owned();
-        ["auto", "edits", "ask"]
-            .into_iter()
-            .find(|mode| row.contains(&format!("in {mode}:")))
-            .map(str::to_owned)
-    };
-    for (start, steps, mode) in [
-        (Plan, vec![], "ask"),
-        (Auto, vec![(5_000, Plan)], "auto"),
-        (Auto, vec![(9_000, Ask), (200, Edits), (200, Plan)], "auto"),
-        (Ask, vec![(9_000, Edits), (300, Plan)], "ask"),
-        (Ask, vec![(9_000, Edits), (3_000, Plan)], "edits"),
-        (Ask, vec![(9_000, Auto), (60_000, Plan), (9_000, Ask), (300, Edits), (300, Plan)], "auto"),
-    ] {
-        assert_eq!(marked(start, &steps).as_deref(), Some(mode), "{start:?} {steps:?}");
     }
 }
 
@@ -114,7 +119,7 @@ fn planned(text: &str) -> Screen {
     screen.user("plan it");
     screen.run();
     screen.answer("I have looked around.", 64);
-    screen.agent(QuestionEvent::Asked { id: "q1".into(), question: Question::Plan { plan: text.into() } });
+    screen.agent(QuestionEvent::Asked { id: "q1".into(), question: plan_question(text) });
     screen.at += SEEN;
     screen.take_effects();
     screen

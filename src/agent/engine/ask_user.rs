@@ -6,7 +6,7 @@ use crate::engine::calls::call_hooks;
 use crate::secrets::vault::Vault;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::QuestionAnswer;
-use tau_protocol::event::{NoticeLevel, Question, QuestionEvent};
+use tau_protocol::event::{Question, QuestionEvent};
 use tau_tools::plan::{CHANGED, CLOSED, REJECTED, WorkPlan};
 use tau_tools::user::{UserQuestion, UserReply, UserRequest};
 use tau_tools::user_error::UserError;
@@ -23,11 +23,13 @@ pub(crate) fn take(engine: &mut Engine, request: UserRequest) {
         }
         UserRequest::Ask { reply, .. } if !asks => drop(reply.send(UserReply::Nobody)),
         UserRequest::Plan { reply, .. } if !asks => drop(reply.send(Err(NOBODY_ACCEPTS.into()))),
-        UserRequest::Ask { .. } | UserRequest::Plan { .. } => ask(engine, request),
+        UserRequest::Ask { .. } | UserRequest::Plan { .. } => ask(engine, request, None),
     }
 }
 
-fn ask(engine: &mut Engine, request: UserRequest) {
+/// Asks the user; `refusal` is why the last answer could not be used.
+fn ask(engine: &mut Engine, request: UserRequest, refusal: Option<UserError>) {
+    let mode = engine.work_mode.within(engine.config.behavior.mode_ceiling);
     let vault = &mut engine.config.behavior.masking.vault;
     let question = match &request {
         UserRequest::Ask { questions, .. } => Question::User {
@@ -35,7 +37,8 @@ fn ask(engine: &mut Engine, request: UserRequest) {
         },
         UserRequest::Plan { plan, .. } => {
             let text = plan.markdown();
-            Question::Plan { plan: vault.mask(&text).unwrap_or(text) }
+            let refusal = refusal.map(|why| why.to_string());
+            Question::Plan { plan: vault.mask(&text).unwrap_or(text), mode, refusal }
         }
         UserRequest::StepsDone { .. } => return,
     };
@@ -53,8 +56,7 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: QuestionAnswer) {
             match answer {
                 QuestionAnswer::PlanAccepted { mode, plan: edited } => {
                     if let Err(why) = carry_out_in(engine, mode) {
-                        engine.notice(NoticeLevel::Warning, why, Some("the plan is still waiting"));
-                        return ask(engine, UserRequest::Plan { plan, reply });
+                        return ask(engine, UserRequest::Plan { plan, reply }, Some(why));
                     }
                     if let Some(edited) = edited.as_deref().map(WorkPlan::parse).filter(|it| *it != plan) {
                         (plan, changed) = (edited, true);

@@ -63,6 +63,7 @@ impl Rights {
     /// Gives them to a helper.
     pub(crate) fn apply(self, behavior: &mut Behavior) {
         behavior.permission_mode = self.mode;
+        behavior.mode_ceiling = self.mode;
         behavior.on_ask = self.on_ask;
         behavior.permissions = self.permissions;
         behavior.settings_fault = self.fault;

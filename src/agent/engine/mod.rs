@@ -64,3 +64,4 @@ mod state;
 pub mod task;
 pub mod tool_registry;
 mod turn;
+mod work_mode;

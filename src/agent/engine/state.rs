@@ -18,6 +18,7 @@ use super::agent_handle::StartAgent;
 use super::config::AgentConfig;
 use super::helper_place::HelperPlace;
 use super::shell::Shells;
+use super::work_mode::WorkMode;
 use crate::engine::base::approvals::Approvals;
 use crate::engine::base::conversation::Conversation;
 use crate::engine::base::fitted_pictures::FittedPictures;
@@ -139,6 +140,7 @@ pub(crate) struct Engine {
     pub(crate) user: UserRequests,
     /// The accepted plan that is being carried out.
     pub(crate) plan: Option<WorkPlan>,
+    pub(crate) work_mode: WorkMode,
     /// The goal of the session.
     pub(crate) goal: GoalPlace,
     pub(crate) approvals: Approvals,
@@ -227,6 +229,7 @@ impl Engine {
             config.behavior.extensions.add_rows(mcp.rows());
         }
         let own_tools = config.tools.clone();
+        let work_mode = WorkMode::new(config.behavior.permission_mode, Instant::now());
         Engine {
             config,
             outbox,
@@ -241,6 +244,7 @@ impl Engine {
             questions: Questions::default(),
             user: UserRequests::default(),
             plan: None,
+            work_mode,
             goal: GoalPlace::default(),
             approvals: Approvals::default(),
             history: HistoryCursor::default(),

@@ -60,16 +60,17 @@ impl PermissionMode {
         if self.rank() <= other.rank() { self } else { other }
     }
 
-    /// Rejects a mode more permissive than `ceiling`, the mode in which the user started a server.
+    /// Rejects a mode more permissive than `ceiling`, which the user has set at the start.
     pub fn within(self, ceiling: PermissionMode) -> Result<Self, UserError> {
         if self.rank() <= ceiling.rank() {
             return Ok(self);
         }
         let (name, ceiling) = (self.name(), ceiling.name());
         Err(format!(
-            "the permission mode cannot be raised to {name}: tau was started with {ceiling}, and no client may go \
-             above that; the user can start it with --permission-mode {name}"
-        ).into())
+            "the permission mode cannot be raised to {name}: this session was started for {ceiling} at most; choose \
+             that or a stricter one"
+        )
+        .into())
     }
 }
 

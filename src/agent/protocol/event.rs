@@ -210,8 +210,8 @@ pub enum SettingsEvent {
     ModelChanged { model: Arc<Model> },
     /// The thinking level has changed.
     ThinkingLevelChanged { level: ThinkingLevel },
-    /// *Own.* The permission mode has changed.
-    PermissionModeChanged { mode: PermissionMode },
+    /// *Own.* The permission mode has changed; `ceiling` is the most permissive one that can be chosen.
+    PermissionModeChanged { mode: PermissionMode, ceiling: PermissionMode },
     /// *Own.* Permission rules were added, changed or removed: `Query::PermissionRules` lists them.
     RulesChanged,
     /// *Own.* The prompts of MCP servers have changed; these are the current commands.
@@ -417,8 +417,9 @@ pub enum Question {
     Confirm { title: String, message: String },
     /// Questions of the model. Their texts are not safe to print.
     User { questions: Vec<UserQuestion> },
-    /// The model submits a plan: its markdown, which is not safe to print.
-    Plan { plan: String },
+    /// The model submits a plan: its markdown, which is not safe to print; the mode in which it is carried out by
+    /// default; and why it is asked once more, if the last answer was refused.
+    Plan { plan: String, mode: PermissionMode, refusal: Option<String> },
     /// An MCP server asks for values. Its texts are not safe to print.
     Form { server: String, message: String, fields: Vec<FormField> },
     /// An MCP server asks the user to open an address. Its texts are not safe to print.

@@ -31,6 +31,8 @@ pub struct SessionMirror {
     pub model: Option<Arc<Model>>,
     pub thinking: ThinkingLevel,
     pub mode: PermissionMode,
+    /// The most permissive mode that can be chosen.
+    pub mode_ceiling: PermissionMode,
     /// The texts of the queued messages.
     pub steering: Vec<String>,
     pub follow_up: Vec<String>,
@@ -164,7 +166,9 @@ impl SessionMirror {
         match event {
             SettingsEvent::ModelChanged { model } => self.model = Some(Arc::clone(model)),
             SettingsEvent::ThinkingLevelChanged { level } => self.thinking = *level,
-            SettingsEvent::PermissionModeChanged { mode } => self.mode = *mode,
+            SettingsEvent::PermissionModeChanged { mode, ceiling } => {
+                (self.mode, self.mode_ceiling) = (*mode, *ceiling);
+            }
             SettingsEvent::CommandsChanged { commands } => self.commands = Some(commands.clone()),
             SettingsEvent::ResourcesChanged { resources } => self.resources.clone_from(resources),
             SettingsEvent::RulesChanged | SettingsEvent::ExtensionsChanged => {}

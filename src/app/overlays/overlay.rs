@@ -15,7 +15,7 @@ use super::list_keys::answer_key;
 use super::mode_question::ModeQuestion;
 use super::offer::OfferView;
 use super::picker::Picker;
-use super::plan::{DECIDING, PlanView, WorkMode};
+use super::plan::{DECIDING, PlanView};
 use super::queue_list::QueueView;
 use super::quiet::Quiet;
 use super::rule_list::{RuleStage, RulesView};
@@ -246,9 +246,11 @@ impl Overlay {
     }
 
     /// The dialog of a question that appears now.
-    pub(crate) fn of_question(id: &str, question: &Question, work_mode: WorkMode, now: Millis) -> Self {
+    pub(crate) fn of_question(id: &str, question: &Question, now: Millis) -> Self {
         match question {
-            Question::Plan { plan } => Overlay::Plan(Box::new(PlanView::new(id, plan, work_mode, now))),
+            Question::Plan { plan, mode, refusal } => {
+                Overlay::Plan(Box::new(PlanView::new(id, plan, *mode, refusal.as_deref(), now)))
+            }
             Question::User { questions } => {
                 Overlay::Questions(Box::new(QuestionsView::new(id, questions, now)))
             }

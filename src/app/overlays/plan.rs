@@ -6,6 +6,7 @@ use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
+use crate::printable::Printable;
 use crate::request::Ticket;
 use tau_protocol::approval::PermissionMode;
 
@@ -22,38 +23,10 @@ pub const ANSWERS: [(PlanAnswer, &str); 6] = [
 /// The keys of the answers that cannot be undone: a comment can.
 pub(crate) const DECIDING: &str = "q12346";
 
-/// Time for which a mode must apply before it counts as the working mode: the cycle key passes through others
-/// on its way.
-const PASSED: Millis = 2_000;
-
-/// The mode for work without a plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WorkMode {
-    mode: PermissionMode,
-    /// Start time of the current mode.
-    since: Millis,
-}
-
-impl WorkMode {
-    /// The state at the start. A session that starts in plan mode asks how to continue.
-    pub(crate) fn new(mode: PermissionMode, now: Millis) -> Self {
-        let mode = if mode == PermissionMode::Plan { PermissionMode::Ask } else { mode };
-        WorkMode { mode, since: now }
-    }
-
-    /// Records a mode change.
-    pub(crate) fn on_mode_change(&mut self, from: PermissionMode, now: Millis) {
-        if from != PermissionMode::Plan && now - self.since >= PASSED {
-            self.mode = from;
-        }
-        self.since = now;
-    }
-
-    /// Index of the answer that continues in it.
-    pub(crate) fn answer(self) -> usize {
-        let accepts = PlanAnswer::Accept(self.mode);
-        ANSWERS.iter().position(|(answer, _)| *answer == accepts).unwrap_or_default()
-    }
+/// Index of the answer that continues in this mode.
+fn answer_in(mode: PermissionMode) -> usize {
+    let accepts = PlanAnswer::Accept(if mode == PermissionMode::Plan { PermissionMode::Ask } else { mode });
+    ANSWERS.iter().position(|(answer, _)| *answer == accepts).unwrap_or_default()
 }
 
 /// The decision on a plan.
@@ -90,6 +63,8 @@ pub struct PlanView {
     pub selected: usize,
     /// The initially marked answer.
     marked: usize,
+    /// Why the last answer was refused.
+    pub refusal: Option<Printable>,
     /// The first displayed row of the plan.
     pub scroll: usize,
     /// The number of rows that the last key scrolled.
@@ -106,11 +81,18 @@ pub struct PlanView {
 }
 
 impl PlanView {
-    /// The dialog of a proposed plan, which appears now. The answer that continues in the previous mode is
-    /// marked.
-    pub fn new(id: &str, text: &str, work_mode: WorkMode, now: Millis) -> Self {
-        let marked = work_mode.answer();
-        PlanView { id: Some(id.to_owned()), selected: marked, marked, ..PlanView::accepted(text, now) }
+    /// The dialog of a proposed plan, which appears now. The answer that continues in this mode is marked; `refusal`
+    /// is why the last answer was refused.
+    pub fn new(id: &str, text: &str, mode: PermissionMode, refusal: Option<&str>, now: Millis) -> Self {
+        let marked = answer_in(mode);
+        let refusal = refusal.map(Printable::line);
+        PlanView {
+            id: Some(id.to_owned()),
+            selected: marked,
+            marked,
+            refusal,
+            ..PlanView::accepted(text, now)
+        }
     }
 
     /// Replaces the plan with the user's text.

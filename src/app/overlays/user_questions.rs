@@ -7,7 +7,6 @@ use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
-use crate::printable::Printable;
 use tau_protocol::command::QuestionAnswer;
 use tau_tools::user::{UserAnswer, UserQuestion};
 
@@ -16,8 +15,6 @@ use tau_tools::user::{UserAnswer, UserQuestion};
 pub struct QuestionsView {
     /// The id of the question that it answers.
     pub id: String,
-    /// The title of the session that asks, if it is another one.
-    pub elsewhere: Option<Printable>,
     /// The questions; at least one.
     pub questions: Vec<QuestionView>,
     /// Index of the displayed question.
@@ -108,7 +105,6 @@ impl QuestionsView {
     pub fn new(id: &str, questions: &[UserQuestion], now: Millis) -> Self {
         QuestionsView {
             id: id.to_owned(),
-            elsewhere: None,
             questions: questions.iter().map(QuestionView::new).collect(),
             at: 0,
             scroll: 0,

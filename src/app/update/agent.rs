@@ -155,7 +155,7 @@ fn of_settings(model: &mut Model, event: &SettingsEvent, former: PermissionMode,
             approval::ask_for_mode(model);
             offers::at_start(model);
         }
-        SettingsEvent::PermissionModeChanged { mode } => approval::on_mode_change(model, former, *mode),
+        SettingsEvent::PermissionModeChanged { mode, .. } => approval::on_mode_change(model, former, *mode),
         SettingsEvent::RulesChanged => rule_list::on_change(model, effects),
         SettingsEvent::CommandsChanged { commands } => prompt_commands::on_change(model, commands, effects),
         SettingsEvent::ResourcesChanged { .. } => completion::on_resource_change(model, effects),
@@ -167,7 +167,7 @@ fn of_settings(model: &mut Model, event: &SettingsEvent, former: PermissionMode,
 fn of_questions(model: &mut Model, event: &QuestionEvent, effects: &mut Vec<Effect>) {
     match event {
         QuestionEvent::Asked { id, question } => {
-            let dialog = Overlay::of_question(id, question, model.work_mode, model.now);
+            let dialog = Overlay::of_question(id, question, model.now);
             questions::ask(model, dialog);
             notify::on_wait(model, effects);
         }

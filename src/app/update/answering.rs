@@ -22,7 +22,8 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> b
     let (action, has_dialog) = (inner.keymap.action(key), !inner.overlays.is_empty());
     // Esc declines nothing in a session that is not on this screen.
     let goes_back = match inner.overlays.last() {
-        Some(dialog) => matches!(dialog, Overlay::Questions(_)),
+        Some(Overlay::Plan(view)) => view.comment.is_none(),
+        Some(dialog) => matches!(dialog, Overlay::Questions(_) | Overlay::Asked { .. }),
         None => !inner.shows_prompt(),
     };
     if action == Some(Action::Answer) || goes_back && key.code == KeyCode::Esc {

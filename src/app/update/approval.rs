@@ -382,14 +382,19 @@ const SETTLED: Millis = 1_000;
 
 /// Switches to the next permission mode.
 pub(super) fn next_mode(model: &mut Model, effects: &mut Vec<Effect>) {
-    let modes = PermissionMode::ALL;
+    let ceiling = model.status.mirror.mode_ceiling;
+    let modes: Vec<PermissionMode> =
+        PermissionMode::ALL.into_iter().filter(|mode| mode.within(ceiling).is_ok()).collect();
     // Keys may come faster than the agent confirms.
     let now = model.asked_modes.back().copied().unwrap_or(model.status.mirror.mode);
     let now = model.coming_mode.map_or(now, |(mode, _)| mode);
-    let now = modes.iter().position(|mode| *mode == now).unwrap_or(0);
-    let next = modes.get((now + 1) % modes.len()).copied().unwrap_or_default();
+    let at = modes.iter().position(|mode| *mode == now).unwrap_or(0);
+    let next = modes.iter().cycle().nth(at + 1).copied().unwrap_or(now);
+    if next == now {
+        return model.remark(&format!("no other mode than {} can be chosen here", now.name()));
+    }
     let waits = model.approvals.pending().iter().any(|waiting| !waiting.is_answered);
-    if waits && !is_partly_chosen(model) && !model.is_on_board {
+    if waits && !is_partly_chosen(model) && model.on_board.is_none() {
         model.coming_mode = Some((next, model.now + SETTLED));
         model.remark(&format!("{}: {}", next.name(), mode_meaning(next)));
         return;
@@ -437,7 +442,6 @@ pub(super) fn on_mode_change(model: &mut Model, former: PermissionMode, mode: Pe
     let confirmed = model.asked_modes.iter().position(|asked| *asked == mode).map(|at| at + 1);
     model.asked_modes.drain(..confirmed.unwrap_or(model.asked_modes.len()));
     if former != mode {
-        model.work_mode.on_mode_change(former, model.now);
         model.remark(&format!("{}: {}", mode.name(), mode_meaning(mode)));
     }
 }

@@ -188,7 +188,7 @@ pub(super) fn waiting(
         answering.ticket = None;
         return match answer {
             Ok(waiting) if !waiting.is_empty() => {
-                fill_questions(&mut answering.model, &waiting, &answering.title);
+                fill_questions(&mut answering.model, &waiting);
             }
             Ok(_) => leave(model, Some(Ok("answered")), effects),
             Err(error) => leave(model, Some(Err(&error)), effects),
@@ -197,14 +197,15 @@ pub(super) fn waiting(
     let Some(view) = model.awaiting::<BoardView>(ticket) else { return };
     view.list.change = None;
     let title = view.find(id).map(|row| Printable::line(&row.title)).unwrap_or_default();
+    let title = if title.is_empty() { Printable::line("Another session") } else { title };
     match answer {
         Ok(waiting) if !waiting.is_empty() => {
-            let mut inner = model.for_questions();
-            fill_questions(&mut inner, &waiting, &title);
+            let mut inner = model.for_questions(&title);
+            fill_questions(&mut inner, &waiting);
             let (model_of, asked) = (Box::new(inner), model.now);
             let id = id.to_owned();
             model.answering =
-                Some(Answering { id, title, model: model_of, ticket: None, asked, sent: BTreeMap::new() });
+                Some(Answering { id, model: model_of, ticket: None, asked, sent: BTreeMap::new() });
         }
         Ok(_) => {
             view.list.said = Some(Err(Printable::line("it has been answered already")));
@@ -214,8 +215,8 @@ pub(super) fn waiting(
     }
 }
 
-/// Makes the model of the questions show what waits in the session of this title, and nothing else.
-fn fill_questions(inner: &mut Model, waiting: &WaitingQuestions, title: &Printable) {
+/// Makes the model of the questions show what waits in its session, and nothing else.
+fn fill_questions(inner: &mut Model, waiting: &WaitingQuestions) {
     let waits = |id: &str| waiting.approvals.iter().any(|request| request.id == id);
     let known = inner.approvals.pending().iter().map(|approval| approval.request.id.clone());
     let gone: Vec<String> = known.filter(|id| !waits(id)).collect();
@@ -230,10 +231,7 @@ fn fill_questions(inner: &mut Model, waiting: &WaitingQuestions, title: &Printab
     inner.overlays.retain(|overlay| overlay.question().is_some());
     for asked in &waiting.questions {
         if !inner.overlays.iter().any(|overlay| overlay.question() == Some(&asked.id)) {
-            let mut dialog = Overlay::of_question(&asked.id, &asked.question, inner.work_mode, inner.now);
-            if let Overlay::Questions(view) = &mut dialog {
-                view.elsewhere = Some(title.clone());
-            }
+            let dialog = Overlay::of_question(&asked.id, &asked.question, inner.now);
             // The oldest is on top.
             inner.overlays.insert(0, dialog);
         }

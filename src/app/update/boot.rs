@@ -7,7 +7,6 @@ use crate::boot::Boot;
 use crate::effect::Effect;
 use crate::keymap::Keymap;
 use crate::model::Model;
-use crate::overlays::plan::WorkMode;
 use crate::request::ScreenRequest;
 use crate::status::Status;
 use crate::status_line::StatusLine;
@@ -67,7 +66,6 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         place: boot.place.clone(),
         size: boot.size,
         focused: true,
-        work_mode: WorkMode::new(boot.permission_mode, boot.at),
         restored: boot.restored.clone(),
         offers: boot.offers.clone(),
         asks_mode: boot.ask_permission_mode,

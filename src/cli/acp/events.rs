@@ -175,7 +175,7 @@ fn of_settings(state: &mut AcpState, key: SessionKey, event: SettingsEvent) {
                 show_options(state, key);
             }
         }
-        SettingsEvent::PermissionModeChanged { mode } => {
+        SettingsEvent::PermissionModeChanged { mode, .. } => {
             state.update(key, SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.name())));
             show_options(state, key);
         }

@@ -37,8 +37,14 @@ pub(crate) fn show(state: &mut AcpState, key: SessionKey, plan: &WorkPlan, is_ac
     state.update(key, SessionUpdate::Plan(plan));
 }
 
-/// Asks for a decision on the model's plan.
-pub(crate) fn ask(state: &mut AcpState, key: SessionKey, question: String, text: &str) {
+/// Asks for a decision on the model's plan; `refusal` is why the last one could not be used.
+pub(crate) fn ask(
+    state: &mut AcpState,
+    key: SessionKey,
+    question: String,
+    text: &str,
+    refusal: Option<&str>,
+) {
     show(state, key, &WorkPlan::parse(text), false);
     let Some(session) = state.sessions.get(&key) else { return };
     let (id, ceiling) = (session.id.clone(), session.mode_ceiling);
@@ -46,7 +52,13 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, question: String, text:
         .title("Carry out the plan?")
         .kind(ToolKind::SwitchMode)
         .status(ToolCallStatus::Pending)
-        .content(vec![calls::text(decision_text(text).as_str())]);
+        .content(
+            refusal
+                .into_iter()
+                .chain([text])
+                .map(|text| calls::text(decision_text(text).as_str()))
+                .collect::<Vec<_>>(),
+        );
     let call = ToolCallUpdate::new(ids::id().to_string(), fields);
     let accepting = ACCEPTING
         .iter()

@@ -19,8 +19,8 @@ const TEXT: &str = "text";
 
 /// Asks the client. A client that cannot show the question leaves it unanswered.
 pub(crate) fn ask(state: &mut AcpState, key: SessionKey, id: String, question: &Question) {
-    if let Question::Plan { plan } = question {
-        return plans::ask(state, key, id, plan);
+    if let Question::Plan { plan, refusal, .. } = question {
+        return plans::ask(state, key, id, plan, refusal.as_deref());
     }
     let Some(session) = state.sessions.get(&key) else { return };
     let form = |message: &str, properties: Value, required: Value| {

@@ -180,7 +180,7 @@ impl Setup {
             spending: self.settings.spending_limits(&self.paths),
             temperature: self.settings.temperature.map(|temperature| temperature.0),
             permission_mode: mode,
-            mode_ceiling: if self.profile.is_client { mode } else { PermissionMode::Auto },
+            mode_ceiling: self.mode_ceiling(mode),
             rules_of_clients: self.profile.is_client.then(Vec::new),
             on_ask: if self.permission_mode().is_some() { OnAsk::Ask } else { self.profile.on_ask },
             asks_user: self.profile.asks_user,
@@ -208,6 +208,18 @@ impl Setup {
         };
         behavior.set_settings_fault(self.settings_fault.clone());
         behavior
+    }
+
+    /// The most permissive mode that can be chosen in a session that begins in this one. A plan of a session that begins
+    /// in the background is to be carried out, too: in the mode that the user has configured.
+    fn mode_ceiling(&self, first: PermissionMode) -> PermissionMode {
+        match first {
+            _ if !self.profile.is_client => PermissionMode::Auto,
+            PermissionMode::Plan if self.args.background => rights::configured_mode(&self.paths)
+                .filter(|mode| *mode != PermissionMode::Plan)
+                .unwrap_or(PermissionMode::Ask),
+            first => first,
+        }
     }
 
     /// The skills and prompt templates in use. Where a user can be asked, new ones in projects need an

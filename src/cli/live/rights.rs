@@ -143,11 +143,15 @@ impl SavedRights {
     }
 }
 
+/// The mode of the user's variable or settings file.
+pub(crate) fn configured_mode(paths: &Paths) -> Option<PermissionMode> {
+    let env = |name: &str| std::env::var(name).ok();
+    Settings::load_leniently(paths).0.with_env_leniently(&env).0.permission_mode
+}
+
 /// The mode that the user has chosen: with a variable, in the settings file, or at the first start.
 fn own_mode(paths: &Paths) -> PermissionMode {
-    let env = |name: &str| std::env::var(name).ok();
-    let own = Settings::load_leniently(paths).0.with_env_leniently(&env).0.permission_mode;
-    own.or_else(|| Some(chosen_mode::read(paths)?.mode)).unwrap_or(PermissionMode::Ask)
+    configured_mode(paths).or_else(|| Some(chosen_mode::read(paths)?.mode)).unwrap_or(PermissionMode::Ask)
 }
 
 /// The stricter of two limits.

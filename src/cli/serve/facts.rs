@@ -36,8 +36,6 @@ pub(crate) fn waiting(why: &str) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub mirror: SessionMirror,
-    /// The most permissive mode that clients can choose.
-    pub mode_ceiling: PermissionMode,
     /// The usage of the session and its helpers.
     pub meter: SessionMeter,
     /// Tool calls that have ended since the session was opened.
@@ -100,8 +98,8 @@ impl Facts {
         mode: PermissionMode,
         mode_ceiling: PermissionMode,
     ) -> Self {
-        let mirror = SessionMirror { session, thinking, mode, ..SessionMirror::default() };
-        Facts { mirror, mode_ceiling, ..Facts::default() }
+        let mirror = SessionMirror { session, thinking, mode, mode_ceiling, ..SessionMirror::default() };
+        Facts { mirror, ..Facts::default() }
     }
 
     /// The initial facts of the session of an agent that is about to start.
@@ -113,7 +111,7 @@ impl Facts {
     /// The facts of a session that the same agent opens next.
     pub fn succeeding(earlier: &Facts, session: SessionInfo) -> Self {
         let mirror = SessionMirror { session, ..earlier.mirror.clone() };
-        Facts { mirror, mode_ceiling: earlier.mode_ceiling, ..Facts::default() }
+        Facts { mirror, ..Facts::default() }
     }
 
     /// Applies the event with this number.

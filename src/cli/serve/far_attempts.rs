@@ -25,7 +25,7 @@ const GONE: &str =
 /// Begins attempts. Fails when their permission mode is above the highest of this server, or is plan: their command
 /// runs unasked.
 pub(super) fn begin(live: &Arc<LiveSession>, order: AttemptOrder) -> Result<ScreenReply, Problem> {
-    let ceiling = live.read_facts(|facts, _| facts.mode_ceiling);
+    let ceiling = live.read_facts(|facts, _| facts.mirror.mode_ceiling);
     order.mode.within(ceiling).map_err(Problem::refused)?;
     if order.mode == PermissionMode::Plan {
         return Err(Problem::refused(

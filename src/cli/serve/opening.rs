@@ -247,7 +247,7 @@ impl Opening {
             add(SettingsEvent::CommandsChanged { commands }.into());
         }
         add(SettingsEvent::ResourcesChanged { resources: known.resources.clone() }.into());
-        add(SettingsEvent::PermissionModeChanged { mode: known.mode }.into());
+        add(SettingsEvent::PermissionModeChanged { mode: known.mode, ceiling: known.mode_ceiling }.into());
         if let Some(limits) = known.limits.clone() {
             add(RunEvent::PlanLimits { limits }.into());
         }

@@ -181,7 +181,7 @@ fn other_keys(model: &Model, approval: &Approval) -> Vec<OtherKey> {
         model
             .keymap
             .hint(Action::Answer)
-            .and_then(|key| fixed(&key, if model.is_on_board { "goes back" } else { "writes" })),
+            .and_then(|key| fixed(&key, if model.on_board.is_some() { "goes back" } else { "writes" })),
     ];
     keys.into_iter().flatten().collect()
 }

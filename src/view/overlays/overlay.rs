@@ -47,7 +47,7 @@ pub fn draw(
         Overlay::Worktrees(view) => worktree_list::draw(view, theme, area, buffer),
         Overlay::Attempts(view) => attempt_list::draw(view, theme, area, buffer),
         Overlay::Leave(view) => {
-            ask("Quit", &view.question, view.selected, theme, area, buffer);
+            ask(("Quit", "esc cancels"), &view.question, view.selected, theme, area, buffer);
             (None, 0)
         }
         Overlay::Keys(view) => key_list::draw(model, view, theme, area, buffer),
@@ -64,9 +64,11 @@ pub fn draw(
         Overlay::Mode(question) => mode_question::draw(model, question, theme, area, buffer),
         Overlay::Offer(view) => offer::draw(view, theme, area, buffer),
         Overlay::Form(view) => form::draw(view, theme, area, buffer),
-        Overlay::Questions(view) => user_questions::draw(view, theme, area, buffer),
+        Overlay::Questions(view) => user_questions::draw(view, model.on_board.as_ref(), theme, area, buffer),
         Overlay::Asked { question, selected, .. } => {
-            ask(question_title(question), question, *selected, theme, area, buffer);
+            let heading = heading(model, question_title(question));
+            let leave = if model.on_board.is_some() { "esc goes back" } else { "esc cancels" };
+            ask((&heading, leave), question, *selected, theme, area, buffer);
             (None, 0)
         }
     }
@@ -124,10 +126,7 @@ fn questions(
     let back = inner.keymap.hint(Action::Answer).map(|key| format!("{key} goes back to the sessions"));
     let remark = inner.remark.as_ref().map(|(text, _)| text.as_str().to_owned());
     let hint = remark.or(back).unwrap_or_default();
-    let title = match answering.title.is_empty() {
-        true => "Another session",
-        false => answering.title.as_str(),
-    };
+    let title = inner.on_board.as_ref().map(Printable::as_str).unwrap_or_default();
     let page = Rect { x: 0, y: 0, width: inner_width(area), height: area.height.saturating_sub(4).max(1) };
     let mut canvas = Frame::blank(page);
     canvas.begin(memo.theme().style(ThemeToken::Text), 0..0);
@@ -156,7 +155,22 @@ fn question_title(question: &Question) -> &'static str {
     }
 }
 
-fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+/// The title of a dialog, after that of the session whose questions the board shows.
+pub(super) fn heading(model: &Model, title: &str) -> String {
+    model
+        .on_board
+        .as_ref()
+        .map_or_else(|| title.to_owned(), |session| format!("{} · {title}", session.as_str()))
+}
+
+fn ask(
+    (heading, leave): (&str, &str),
+    question: &Question,
+    selected: usize,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     let (title, text) = match question {
         Question::Select { title, .. } => (title.clone(), String::new()),
         Question::Confirm { title, message } => (title.clone(), message.clone()),
@@ -190,5 +204,5 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
     }
     rows.extend(body);
     rows.extend(options);
-    draw_question(heading, "↑↓ enter chooses · esc cancels", &rows, theme, area, buffer);
+    draw_question(heading, &format!("↑↓ enter chooses · {leave}"), &rows, theme, area, buffer);
 }

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, draw_question, inner_width, out_of_sight};
 use super::list::{choice_mark, first_visible};
+use super::overlay::heading;
 use crate::approval::typed;
 use crate::markdown::Room;
 use crate::memo::Memo;
@@ -45,6 +46,7 @@ pub(crate) fn draw(
         _ if view.drops => "d again drops the plan for good",
         _ if view.id.is_none() => "d drops the plan · esc closes",
         Some(_) => "enter sends it · esc goes back",
+        None if model.on_board.is_some() => "digits or enter choose · ctrl+c stops · esc goes back",
         None => "digits or enter choose · esc stops",
     };
     let out_of_sight = out_of_sight(first, below);
@@ -58,7 +60,7 @@ pub(crate) fn draw(
     let start = rows.len();
     rows.extend(answers);
     let title = if view.is_edited { "Plan, as you changed it" } else { "Plan" };
-    let inner = draw_question(title, &keys, &rows, theme, area, buffer);
+    let inner = draw_question(&heading(model, title), &keys, &rows, theme, area, buffer);
     let cut = rows.len().saturating_sub(usize::from(inner.height));
     let cursor = typed_at.and_then(|(row, column)| {
         let row = (start + row).checked_sub(cut)?;
@@ -88,15 +90,22 @@ fn answer_rows(
         let typed = typed.into_iter().skip(skip).take(room).map(Line::raw);
         return (std::iter::once(head).chain(typed).collect(), Some((row - skip + 1, column)));
     }
-    if ANSWERS.len() + 1 + plan.min(space.div_ceil(2)) > space {
-        return (short_answers(view, theme, width), None);
+    let refusal = view
+        .refusal
+        .as_ref()
+        .map(|why| Line::styled(why.as_str().to_owned(), theme.style(ThemeToken::Warning)));
+    let mut rows = refusal.map_or_else(Vec::new, |line| wrap::wrap(&line, width, 0));
+    if ANSWERS.len() + 1 + rows.len() + plan.min(space.div_ceil(2)) > space {
+        rows.extend(short_answers(view, theme, width));
+        return (rows, None);
     }
     let answer = |(index, (_, text)): (usize, &(_, &'static str))| {
         let (mark, token) = choice_mark(index == view.selected);
         let text = wrap::truncate(&format!("{mark}{}. {text}", index + 1), width).into_owned();
         Line::styled(text, theme.style(token))
     };
-    (ANSWERS.iter().enumerate().map(answer).collect(), None)
+    rows.extend(ANSWERS.iter().enumerate().map(answer));
+    (rows, None)
 }
 
 /// The answers in as few words as possible, side by side.

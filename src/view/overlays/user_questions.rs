@@ -10,7 +10,7 @@ use crate::approval::typed;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::overlays::user_questions::{QuestionView, QuestionsView};
-use tau_app::printable::{decision_line, decision_text};
+use tau_app::printable::{Printable, decision_line, decision_text};
 
 /// Rows of a box without text: its borders, and the space around it.
 const AROUND: u16 = 4;
@@ -18,7 +18,14 @@ const AROUND: u16 = 4;
 const MIN_TEXT_ROWS: usize = 3;
 
 /// Draws the dialog and returns how far the question can be scrolled down at once.
-pub(crate) fn draw(view: &QuestionsView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
+/// On the board, `session` is the title of the one that asks.
+pub(crate) fn draw(
+    view: &QuestionsView,
+    session: Option<&Printable>,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> OverlayLayout {
     let Some(shown) = view.current_question() else { return (None, 0) };
     let width = inner_width(area);
     let text = text_rows(shown, width);
@@ -43,7 +50,14 @@ pub(crate) fn draw(view: &QuestionsView, theme: &Theme, area: Rect, buffer: &mut
     rows.push(Line::styled(hidden.join(" · "), theme.style(ThemeToken::Accent)));
     let start = rows.len();
     rows.extend(answers.into_iter().skip(skip).take(answer_room));
-    let inner = draw_question(&title(view), &hint(view, shown), &rows, theme, area, buffer);
+    let inner = draw_question(
+        &title(view, session),
+        &hint(view, shown, session.is_some()),
+        &rows,
+        theme,
+        area,
+        buffer,
+    );
     let cut = rows.len().saturating_sub(usize::from(inner.height));
     let place = cursor.and_then(|(row, column)| {
         let row = (start + row).checked_sub(skip + cut)?;
@@ -53,17 +67,17 @@ pub(crate) fn draw(view: &QuestionsView, theme: &Theme, area: Rect, buffer: &mut
     (place, u16::try_from(below.min(text_room)).unwrap_or(u16::MAX))
 }
 
-fn title(view: &QuestionsView) -> String {
-    let place = view.elsewhere.as_ref().map(|title| format!("{} · ", title.as_str())).unwrap_or_default();
+fn title(view: &QuestionsView, session: Option<&Printable>) -> String {
+    let place = session.map(|title| format!("{} · ", title.as_str())).unwrap_or_default();
     match view.questions.len() {
         1 => format!("{place}The model asks"),
         count => format!("{place}The model asks · {} of {count}", view.at + 1),
     }
 }
 
-fn hint(view: &QuestionsView, shown: &QuestionView) -> String {
+fn hint(view: &QuestionsView, shown: &QuestionView, is_on_board: bool) -> String {
     if view.is_empty {
-        return format!("type an answer first · {}", leave(view));
+        return format!("type an answer first · {}", leave(is_on_board));
     }
     let mut parts = Vec::new();
     if !shown.marked.is_empty() {
@@ -77,13 +91,13 @@ fn hint(view: &QuestionsView, shown: &QuestionView) -> String {
     if view.questions.len() > 1 {
         parts.push("tab next");
     }
-    parts.push(leave(view));
+    parts.push(leave(is_on_board));
     parts.join(" · ")
 }
 
 /// The keys that leave the dialog.
-fn leave(view: &QuestionsView) -> &'static str {
-    if view.elsewhere.is_some() { "ctrl+c declines · esc goes back" } else { "esc declines" }
+fn leave(is_on_board: bool) -> &'static str {
+    if is_on_board { "ctrl+c declines · esc goes back" } else { "esc declines" }
 }
 
 fn text_rows(shown: &QuestionView, width: u16) -> Vec<Line<'static>> {

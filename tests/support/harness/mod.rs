@@ -14,7 +14,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use tau::agent::AgentEvent;
-use tau::agent::protocol::event::{Delta, RunEvent, TurnEvent};
+use tau::agent::protocol::approval::PermissionMode;
+use tau::agent::protocol::event::{Delta, Question, RunEvent, TurnEvent};
 use tau::agent::protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolCall, Usage, UserContent, UserMessage,
 };
@@ -227,6 +228,11 @@ pub fn assistant(content: Vec<Block>, stop_reason: StopReason) -> Message {
 /// A call.
 pub fn call(id: &str, name: &str, arguments: serde_json::Value) -> ToolCall {
     ToolCall { id: id.into(), name: name.into(), arguments, thought_signature: None }
+}
+
+/// The question about a plan.
+pub fn plan_question(text: &str) -> Question {
+    Question::Plan { plan: text.into(), mode: PermissionMode::Ask, refusal: None }
 }
 
 /// A frame of the model at a size, and its results.

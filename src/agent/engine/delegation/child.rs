@@ -118,6 +118,7 @@ fn tools(engine: &Engine, kind: &HelperKind) -> Toolbox {
 fn behavior(engine: &Engine) -> Behavior {
     let parent = &engine.config.behavior;
     Behavior {
+        mode_ceiling: parent.permission_mode,
         on_repeat: OnRepeat::Stop,
         hooks: parent.hooks.clone().without_system_prompt(),
         conversation_id: None,

@@ -11,6 +11,7 @@ pub(crate) mod sandbox_gate;
 use std::sync::Arc;
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::behavior::{OnAsk, SettingsFault};
 use super::helper_role::Rights;
@@ -333,21 +334,29 @@ fn fill(engine: &Engine, text: &str) -> Result<Option<String>, UserError> {
 
 /// Switches to another mode, also for the waiting calls, or reports why it cannot be chosen.
 pub(crate) fn set_mode(engine: &mut Engine, mode: PermissionMode) {
+    let before = engine.config.behavior.permission_mode;
     if let Err(why) = engine.config.behavior.choose_mode(mode) {
         engine.notice(NoticeLevel::Warning, why, None);
     }
-    let mode = engine.config.behavior.permission_mode;
-    engine.emit(SettingsEvent::PermissionModeChanged { mode });
+    report_mode(engine, before);
     judge_again(engine);
+}
+
+/// Reports the mode that holds now instead of this one.
+fn report_mode(engine: &mut Engine, before: PermissionMode) {
+    let (mode, ceiling) = (engine.config.behavior.permission_mode, engine.config.behavior.mode_ceiling);
+    if mode != before {
+        engine.work_mode.on_mode_change(before, Instant::now());
+    }
+    engine.emit(SettingsEvent::PermissionModeChanged { mode, ceiling });
 }
 
 /// Sets or clears the fault in settings that guard the user, also for the waiting calls.
 pub(crate) fn set_settings_fault(engine: &mut Engine, fault: Option<String>) {
     let before = engine.config.behavior.permission_mode;
     engine.config.behavior.set_settings_fault(fault);
-    let mode = engine.config.behavior.permission_mode;
-    if mode != before {
-        engine.emit(SettingsEvent::PermissionModeChanged { mode });
+    if engine.config.behavior.permission_mode != before {
+        report_mode(engine, before);
     }
     judge_again(engine);
 }
@@ -363,9 +372,8 @@ pub(crate) fn read_rules(engine: &mut Engine) {
 pub(crate) fn take_rights(engine: &mut Engine, rights: Rights) {
     let before = engine.config.behavior.permission_mode;
     rights.apply(&mut engine.config.behavior);
-    let mode = engine.config.behavior.permission_mode;
-    if mode != before {
-        engine.emit(SettingsEvent::PermissionModeChanged { mode });
+    if engine.config.behavior.permission_mode != before {
+        report_mode(engine, before);
     }
     judge_again(engine);
 }

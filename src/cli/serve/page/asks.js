@@ -159,7 +159,8 @@ function plan(record, answer, stop) {
   const accept = element("button", { type: "button", class: "primary", onclick: () => answer({ accepted: true, mode: mode.value }) }, "Carry it out");
   const comment = element("input", { type: "text", placeholder: "What should change?", "aria-label": "What should change?" });
   const reject = element("button", { type: "button", onclick: () => (comment.value.trim() ? answer({ accepted: false, comment: comment.value.trim() }) : comment.focus()) }, "Reject");
-  return card(asked(record.title), element("pre", {}, asked(record.plan)), [row(accept, mode), row(comment, reject, stop)]);
+  const refusal = record.refusal && element("p", { class: "note" }, asked(record.refusal));
+  return card(asked(record.title), [element("pre", {}, asked(record.plan)), refusal], [row(accept, mode), row(comment, reject, stop)]);
 }
 
 /** The card of the model's questions: all of them below one another. */

@@ -205,7 +205,7 @@ pub(super) async fn change(
         commands.push(AgentCommand::Settings(SettingsCommand::SetThinking { level: level.into() }));
     }
     if let Some(mode) = body.permission_mode {
-        let ceiling = live.read_facts(|facts, _| facts.mode_ceiling);
+        let ceiling = live.read_facts(|facts, _| facts.mirror.mode_ceiling);
         let mode = PermissionMode::from(mode).within(ceiling).map_err(Problem::refused)?;
         commands.push(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode }));
     }
