@@ -100,3 +100,27 @@ async fn what_a_program_has_open_is_steered_from_a_terminal() {
     drop(input);
     assert_eq!(program.wait_in_time("its end").code(), Some(0));
 }
+
+/// A print may be over before it is served: what was known of an earlier run is not true any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_print_replaces_what_is_known_of_an_earlier_run_in_the_background() {
+    let (home, server) = (Home::new(), obedient().await);
+    let url = server.url();
+    let hook = "[[hooks.UserPromptSubmit]]\ncommand = 'echo no >&2; exit 2'\n";
+    fs::create_dir_all(home.at("tau")).unwrap();
+    for (first, then) in [(hook, ""), ("", hook)] {
+        fs::write(home.at("tau/config.toml"), first).unwrap();
+        let id = home.background(&url, "hello");
+        assert_eq!(home.run(&["wait", &id]).0, Some(i32::from(!first.is_empty())));
+        home.wait_for_state(&id, if first.is_empty() { "done" } else { "failed" });
+        fs::write(home.at("tau/config.toml"), then).unwrap();
+        for mode in ["-p", "--json"] {
+            let (code, _, err) =
+                home.run(&[mode, "--session", &id, "--base-url", &url, "--model", "m", "again"]);
+            assert_eq!(code, Some(i32::from(!then.is_empty())), "{err}");
+        }
+        home.wait_for_state(&id, "idle");
+        let (code, _, err) = home.run(&["wait", &id]);
+        assert_eq!((code, err.as_str()), (Some(0), "tau: no run of this session is known; it is idle\n"));
+    }
+}

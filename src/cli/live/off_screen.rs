@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::hosting::{self, Hosting, follow};
+use super::record;
 use super::registry::Keeper;
 use crate::compose::{AgentPrompt, Setup};
 use crate::serve::facts::Facts;
@@ -170,7 +171,7 @@ async fn serve(
     helpers: HelperChannel,
     mut orders: mpsc::UnboundedReceiver<Order>,
 ) {
-    let mut all: Vec<Arc<LiveSession>> = Vec::new();
+    let (paths, mut all) = (setup.paths.clone(), Vec::<Arc<LiveSession>>::new());
     let mut seen = changes.subscribe();
     let mut unserved = Some((setup, changes, helpers));
     let (mut begins, mut hosting) = (at_once.then(Instant::now), None::<Hosting>);
@@ -183,8 +184,12 @@ async fn serve(
                 }
                 Some(Order::Remove(ended, gone)) => {
                     all.retain(|live| live.id != ended.id);
-                    if let Some(hosting) = &mut hosting {
-                        leave(hosting, &ended).await;
+                    match &mut hosting {
+                        Some(hosting) => leave(hosting, &ended).await,
+                        None if ended.read_facts(|facts, _| facts.run.is_over()) => {
+                            record::forget(&paths, &ended.id);
+                        }
+                        None => {}
                     }
                     drop(gone);
                 }

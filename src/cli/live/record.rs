@@ -375,6 +375,17 @@ pub(crate) fn archive(paths: &Paths, id: &str, archived: bool) -> io::Result<()>
     rewrite(paths, &LiveRecord { archived, ..found.record })
 }
 
+/// Removes what is known of an earlier run of a session that no process serves: there has been a later one.
+pub(super) fn forget(paths: &Paths, id: &str) {
+    let file = |end: &str| folder(paths).join(format!("{id}.{end}"));
+    if file("json").exists()
+        && let Ok(Some(_held)) = take(&file("lock"))
+    {
+        let _ = std::fs::remove_file(file("json"));
+        let _ = std::fs::remove_file(file("lock"));
+    }
+}
+
 /// Writes the record of a session that no process has open. Fails with `ResourceBusy` if one has.
 fn rewrite(paths: &Paths, record: &LiveRecord) -> io::Result<()> {
     let file = |end: &str| folder(paths).join(format!("{}.{end}", record.id));
