@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -9,12 +10,12 @@ use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
 use crate::harness::answering;
-use crate::live::{Home, other_terminal};
+use crate::live::{Home, command, only_id, other_terminal, texts, wait_for_state};
 use crate::live_ends::process_of;
-use crate::screen::TIMEOUT;
-use crate::support::program::{models_file, says};
+use crate::screen::{Screen, TIMEOUT};
+use crate::support::program::{body, models_file, says, stalls};
 use crate::support::server::{Act, Server, answer};
-use crate::time_limit::EndInTime;
+use crate::time_limit::{EndInTime, RunInTime};
 
 /// A home whose model is at this address, and its session in the background, which any process can continue.
 fn begun_with(url: &str) -> (Home, String) {
@@ -130,4 +131,36 @@ async fn a_command_of_the_screen_is_not_sent_as_a_message() {
     board.type_keys("/help\r");
     board.wait_for("`/help` is a command of the screen");
     assert_eq!(server.requests().len(), before);
+}
+
+/// A compaction is work: it is listed, continues when the screen is left, and is stopped.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compaction_is_work() {
+    let server = Server::choosing(|_, request| {
+        let is_summary = body(request)["messages"][0].to_string().contains("summar");
+        if is_summary { stalls("a summary") } else { says("done with it") }
+    })
+    .await;
+    let script = format!("\"$TAU_BIN\" --base-url {} --model m\necho \"exit=$?\"; cat", server.url());
+    let screen = Screen::program(Path::new("/bin/bash"), &["-c", &script], 80, 24);
+    screen.wait_until("composer", |cells| crate::screen::composer(cells).is_some());
+    let home = screen.home().to_owned();
+    let id = only_id(&home);
+    for text in ["one", "two"] {
+        screen.type_keys(text);
+        screen.type_keys("\r");
+        screen.wait_until(text, |cells| {
+            cells.contents().matches("done with it").count() == usize::from(text == "two") + 1
+        });
+        wait_for_state(&home, &id, "idle");
+    }
+    screen.type_keys("/compact\r");
+    wait_for_state(&home, &id, "running");
+    screen.type_keys("\x18b");
+    screen.wait_for(&format!("the session continues: tau attach {id}"));
+    wait_for_state(&home, &id, "running");
+    let run = |args: &[&str]| texts(&command(&home, args).output_in_time());
+    let (code, _, err) = run(&["stop", &id]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert_eq!(run(&["wait", &id]).0, Some(0), "the run before it was complete");
 }

@@ -170,9 +170,14 @@ impl Facts {
         self.mirror.model.as_ref().map(|model| model.reference())
     }
 
-    /// Whether anything runs in it: the agent, a command of the user, a background job.
+    /// Whether anything runs in it: the agent, a compaction, a command of the user, a background job.
     pub fn is_at_work(&self) -> bool {
-        self.mirror.running || self.runs_commands() || self.mirror.running_jobs() > 0
+        self.is_running() || self.mirror.running_jobs() > 0
+    }
+
+    /// Whether something runs that ends by itself or is stopped: all but background jobs.
+    fn is_running(&self) -> bool {
+        self.mirror.running || self.mirror.compacting || self.runs_commands()
     }
 
     /// Whether a command of the user runs.
@@ -182,7 +187,7 @@ impl Facts {
 
     /// The state; `ended` is whether a run that is over is a result.
     pub fn state(&self, ended: bool) -> LiveState {
-        match self.mirror.running || self.runs_commands() {
+        match self.is_running() {
             _ if self.waiting() > 0 => LiveState::Waiting,
             true => LiveState::Running,
             false if !self.run.is_over() || !ended => LiveState::Idle,

@@ -531,6 +531,8 @@ fn is_listed(event: &AgentEvent) -> bool {
                 | RunEvent::AgentSettled { .. }
                 | RunEvent::AutoRetryStart { .. }
                 | RunEvent::AutoRetryEnd { .. }
+                | RunEvent::CompactionStart { .. }
+                | RunEvent::CompactionEnd { .. }
         ),
         AgentEvent::Turn(event) => matches!(event, TurnEvent::MessageEnd { .. }),
         AgentEvent::Questions(_) | AgentEvent::Session(_) => true,
