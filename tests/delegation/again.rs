@@ -103,7 +103,7 @@ async fn whoever_waits_for_a_helper_learns_how_it_ended() {
         _ => says_using("done", 10),
     })
     .await;
-    for is_killed in [false, true] {
+    for how in ["done", "stopped", "killed"] {
         let mut parent = home.tau(&["-b", "go"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         assert!(parent.wait().in_time("the parent").await.unwrap().success());
         let begun = Instant::now();
@@ -117,7 +117,10 @@ async fn whoever_waits_for_a_helper_learns_how_it_ended() {
         let id = record["id"].as_str().unwrap();
         let waiting = home.program().args(["wait", id]).spawn().unwrap();
         tokio::time::sleep(Duration::from_millis(500)).await;
-        if is_killed {
+        if how == "stopped" {
+            let stopped = home.command(&["stop", id]).await;
+            assert_eq!(stopped.code, 0, "{}", stopped.err);
+        } else if how == "killed" {
             let pid = i32::try_from(record["pid"].as_i64().unwrap()).unwrap();
             let pid = rustix::process::Pid::from_raw(pid).unwrap();
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -127,9 +130,13 @@ async fn whoever_waits_for_a_helper_learns_how_it_ended() {
         kill(&nap).await;
         let ended = tokio::time::timeout(SOON, waiting.wait_with_output()).await.unwrap().unwrap();
         let (code, err) = (ended.status.code(), String::from_utf8_lossy(&ended.stderr));
-        match is_killed {
-            false => assert_eq!((code, &*err), (Some(0), "")),
-            true => {
+        match how {
+            "done" => assert_eq!((code, &*err), (Some(0), "")),
+            "stopped" => {
+                let later = home.command(&["wait", id]).await;
+                assert_eq!((code, later.code), (Some(130), 130), "{err} {}", later.err);
+            }
+            _ => {
                 let later = home.command(&["wait", id]).await;
                 for (code, err) in [(code, &*err), (Some(later.code), &later.err)] {
                     assert_eq!(code, Some(101), "{err}");

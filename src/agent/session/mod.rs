@@ -46,6 +46,7 @@ use std::sync::Arc;
 use super::protocol::event::{CompactionResult, NoticeLevel, SessionInfo};
 use super::protocol::message::Message;
 use super::protocol::model::ThinkingLevel;
+use super::protocol::run::RunEnd;
 use super::protocol::session_row::SessionOrigin;
 use entry::{Body, Entry};
 pub use file::Access;
@@ -61,6 +62,9 @@ pub use unread::UnreadPart;
 
 /// The beginning of the notice that a session could not be saved.
 pub const CANNOT_SAVE: &str = "cannot save the session";
+
+/// The type of the entry with the limit that ended the run of a helper.
+const LIMIT: &str = "tau.limit";
 
 /// The maximum number of sessions above one of a helper, with those that continue another.
 const MAX_ANCESTORS: usize = 64;
@@ -319,6 +323,26 @@ impl Session {
     /// Appends an entry that is not a message: a compaction, a label, an edit.
     pub fn append_body(&mut self, body: Body) -> Result<(), SessionError> {
         self.add(body, Flush::Later)
+    }
+
+    /// Appends the limit that ended the run of a helper.
+    pub(crate) fn append_limit(&mut self, limit: RunEnd) -> Result<(), SessionError> {
+        self.append_custom(LIMIT, json!(limit))
+    }
+
+    /// The limit that ended the last run of a helper, if one did.
+    pub fn limit_of_run(&self) -> Option<RunEnd> {
+        let is_prompt = |entry: &Entry| {
+            let Body::Message { message } = &entry.body else { return false };
+            matches!(message.as_ref(), Message::User(_))
+        };
+        let branch = self.tree.branch();
+        let data = branch
+            .iter()
+            .rev()
+            .take_while(|entry| !is_prompt(entry))
+            .find_map(|entry| entry.custom_data(LIMIT));
+        data.and_then(|data| serde_json::from_value(data).ok())
     }
 
     /// Appends data of this type that gives no message.

@@ -220,8 +220,10 @@ fn end_of_helper(file: &Path) -> Option<Exit> {
     let answer = match page.messages.last()?.as_ref() {
         Message::Assistant(answer) if answer.stop_reason != StopReason::ToolUse => answer,
         _ => {
-            warn("its last run was stopped before its last answer");
-            return Some(Exit::Limit);
+            let limit = session.limit_of_run();
+            let by = if limit.is_some() { "by a limit " } else { "" };
+            warn(&format!("its last run was stopped {by}before its last answer"));
+            return Some(limit.map_or(Exit::Aborted, Exit::from));
         }
     };
     if let Some(reason) = &answer.error_message {

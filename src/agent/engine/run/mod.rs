@@ -385,7 +385,13 @@ impl Loop<'_> {
             _ => (engine.meters.used.notice(reason), hint),
         };
         engine.emit(RunEvent::RunStopped { reason });
-        engine.notice(NoticeLevel::Warning, text, Some(hint));
+        if engine.config.helper.is_some() {
+            let saved = engine.config.session.append_limit(reason);
+            engine.report_save_result(saved);
+        }
+        // No message continues a helper, which ends with its run.
+        let hint = Some(hint).filter(|_| engine.config.helper.is_none());
+        engine.notice(NoticeLevel::Warning, text, hint);
     }
 
     /// Ends the run: records pending messages, compacts if necessary, saves, and reports it.
