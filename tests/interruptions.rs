@@ -12,6 +12,7 @@ use tau::app::overlays::overlay::Overlay;
 use tau::app::request::{LoginProvider, ScreenReply, ScreenRequest};
 use tau::tools::user::UserQuestion;
 
+use crate::approvals::{COMMAND, command_request, waiting};
 use crate::harness::{Screen, plan_question, text};
 
 fn user_question() -> Question {
@@ -59,6 +60,33 @@ fn answers(screen: &mut Screen) -> Vec<QuestionAnswer> {
         _ => None,
     };
     screen.take_effects().into_iter().filter_map(answer).collect()
+}
+
+/// Whoever only looks at what waits can leave it waiting.
+#[test]
+fn the_key_that_quits_answers_nothing() {
+    let typed_into = |question: &Question| matches!(question, Question::Form { .. });
+    for question in kinds().into_iter().filter(|question| !typed_into(question)) {
+        let mut screen = Screen::new();
+        screen.run();
+        ask(&mut screen, "q", question.clone());
+        screen.at += 1_000;
+        screen.take_effects();
+        screen.keys("<ctrl+d>");
+        assert_eq!(screen.take_effects(), [Effect::Quit], "{question:?}");
+    }
+    // A key for text that is typed there.
+    let mut screen = Screen::new();
+    screen.run();
+    ask(&mut screen, "q", user_question());
+    screen.at += 1_000;
+    screen.keys("text<left>");
+    screen.take_effects();
+    screen.keys("<ctrl+d>");
+    assert_eq!(screen.take_effects(), []);
+    let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
+    screen.keys("<ctrl+d>");
+    assert_eq!(screen.take_effects(), [Effect::Quit]);
 }
 
 fn prompts(screen: &mut Screen) -> usize {

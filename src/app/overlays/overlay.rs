@@ -275,6 +275,16 @@ impl Overlay {
         }
     }
 
+    /// Whether the key that quits counts over it: over a question into which nothing was typed, or an answer.
+    pub(crate) fn can_quit(&self) -> bool {
+        match self {
+            Overlay::Plan(view) => view.id.is_some() && view.comment.is_none(),
+            Overlay::Questions(view) => view.typed_text().is_empty(),
+            Overlay::Asked { .. } | Overlay::SideQuestion(_) => true,
+            _ => false,
+        }
+    }
+
     /// A name that tells it from another question on top.
     pub(crate) fn question_name(&self) -> Option<&str> {
         match self {

@@ -155,6 +155,7 @@ pub(super) fn step_aside(model: &mut Model) {
 /// Other typing begins a text, so it goes to the draft, and the prompt waits until typing stops.
 fn other(model: &mut Model, key: Key, action: Option<Action>) -> Option<Option<Action>> {
     let elsewhere = [
+        Action::Exit,
         Action::Suspend,
         Action::Background,
         Action::Board,
@@ -380,7 +381,7 @@ fn ending(approval: &Approval) -> String {
 /// not run or deny them.
 const SETTLED: Millis = 1_000;
 
-/// Switches to the next permission mode.
+/// Switches to the next permission mode that can be chosen.
 pub(super) fn next_mode(model: &mut Model, effects: &mut Vec<Effect>) {
     let ceiling = model.status.mirror.mode_ceiling;
     let modes: Vec<PermissionMode> =

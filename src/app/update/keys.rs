@@ -35,6 +35,10 @@ fn route(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if answering::press(model, key, effects) {
         return;
     }
+    let quits = model.keymap.action(key) == Some(Action::Exit);
+    if quits && model.composer.is_empty() && model.overlays.last().is_some_and(Overlay::can_quit) {
+        return actions::run(model, Action::Exit, effects);
+    }
     if model.focus() == Focus::Overlay && !key.is_led() && !overlays::is_for_draft(model, key) {
         return overlays::key(model, key, effects);
     }
