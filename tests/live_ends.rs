@@ -487,7 +487,7 @@ fn a_goal_that_the_user_has_stopped_is_named_as_paused() {
     let fast = answering(Duration::ZERO, "an answer");
     let (code, _, err) = home.run(&["-b", "--session", id, "--base-url", &fast, "--model", "m", "carry on"]);
     assert_eq!(code, Some(0));
-    assert!(err.contains("the goal of this session is paused: test -f it"), "{err}");
+    assert!(err.contains("is paused; to continue it, pass --until with its command: test -f it"), "{err}");
 }
 
 #[test]

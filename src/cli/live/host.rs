@@ -108,7 +108,9 @@ fn interrupted_goal(setup: &Setup, session: &Session) -> Option<AgentCommand> {
 fn paused_goal_notice(facts: &Facts) -> Option<String> {
     let goal = facts.mirror.goal.as_ref().filter(|goal| goal.state == GoalState::Paused)?;
     let command = plain::line(&goal.command);
-    Some(format!("the goal of this session is paused: {command}; --until with this command continues it"))
+    Some(format!(
+        "the goal of this session is paused; to continue it, pass --until with its command: {command}"
+    ))
 }
 
 const LOOK: Duration = Duration::from_millis(50);
