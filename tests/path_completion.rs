@@ -108,6 +108,59 @@ fn a_path_in_quotes_or_from_the_home_folder_is_completed_as_it_is_begun() {
     screen.wait_for_composer("see a folder/b;c");
 }
 
+/// Enter sends what is typed in full, Tab looks into a folder.
+#[test]
+fn a_message_that_ends_with_a_folder_is_sent() {
+    let screen = started();
+    for (at, folder) in ["src/", "deep/", "a folder/"].into_iter().enumerate() {
+        screen.type_keys(&format!("look {at} @{}", folder.trim_end_matches('/').replace(' ', "")));
+        screen.wait_for(&format!("  {folder}"));
+        screen.type_keys("\t");
+        let sent = format!("look {at} @{folder}");
+        screen.wait_for_composer(&sent);
+        screen.wait_for(&format!("  {folder}"));
+        screen.type_keys("\r");
+        screen.wait_for(&format!("▌ {sent}"));
+    }
+    screen.type_keys("fix @notes.txt");
+    screen.wait_for("  notes.txt");
+    screen.type_keys("\r");
+    screen.wait_for("▌ fix @notes.txt");
+    screen.type_keys("see @deep");
+    screen.wait_for("  deep/");
+    screen.type_keys("\t");
+    screen.wait_for_composer("see @deep/");
+    screen.wait_for("  deep/er/");
+    screen.type_keys("\t\t");
+    screen.wait_for_composer("see @deep/er/");
+}
+
+/// The argument of a command of tau is one of its values, not a path.
+#[test]
+fn values_of_commands_are_completed() {
+    let screen = Screen::prepared(&format!("{FILES}; mkdir -p data planning high anthology"), "", 120, 24);
+    for (typed, completed) in [
+        ("/theme da", "/theme dark"),
+        ("/mode pl", "/mode plan"),
+        ("/thinking hi", "/thinking high"),
+        ("/effort hi", "/effort high"),
+        ("/login anth", "/login anthropic"),
+        ("/model dem", "/model demo/demo"),
+    ] {
+        screen.type_keys(typed);
+        screen.wait_for_composer(typed);
+        screen.type_keys("\t");
+        screen.wait_for_composer(completed);
+        screen.type_keys("\x03");
+        screen.wait_until("an empty composer", |cells| {
+            composer(cells).is_some_and(|text| text.starts_with("ask for something"))
+        });
+    }
+    screen.type_keys("/theme sr\t");
+    screen.wait_for("nothing to choose here starts with sr");
+    screen.wait_for_composer("/theme sr");
+}
+
 #[test]
 fn a_path_that_does_not_exist_is_said_to() {
     let screen = started();

@@ -333,6 +333,12 @@ impl Completion {
         }
     }
 
+    /// A list for the values of an argument.
+    pub(crate) fn values(word: &str) -> Self {
+        let (kind, word) = (CompletionKind::Argument, word.to_owned());
+        Completion { kind, word, rows: Vec::new(), selected: 0, count: 0, ticket: None }
+    }
+
     /// A list waiting for paths; rows of `before` stay until they come.
     pub fn paths(kind: CompletionKind, word: &str, ticket: Ticket, before: Option<Completion>) -> Self {
         let (rows, count) =

@@ -376,6 +376,8 @@ pub enum ModelsFor {
     Step(isize),
     /// Switching to the model of this name.
     Named(String),
+    /// Completing a name that is being typed.
+    Completion,
 }
 
 /// The known models.

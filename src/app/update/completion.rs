@@ -6,8 +6,11 @@ use crate::completion::{self, Completion, CompletionKind, CompletionTarget, Path
 use crate::effect::Effect;
 use crate::key::{Key, KeyCode};
 use crate::model::Model;
-use crate::request::{FileMatches, ScreenRequest, Ticket};
+use crate::request::{FileMatches, ModelsFor, ScreenRequest, Ticket};
+use crate::slash::Slash;
+use tau_protocol::approval::PermissionMode;
 use tau_protocol::extension::ArgumentValues;
+use tau_protocol::model::ThinkingLevel;
 use tau_protocol::query::Query;
 
 /// Handles a key while the list is open; false when the key is not for it.
@@ -17,14 +20,14 @@ pub(super) fn key(model: &mut Model, key: Key, action: Option<Action>, effects: 
         (Some(Action::Cancel), _) => close(model, effects),
         (Some(Action::HistoryPrevious), _) => list.step(-1),
         (Some(Action::HistoryNext), _) => list.step(1),
-        (Some(Action::Complete), _) => accept(model, effects),
+        (Some(Action::Complete), _) => complete(model, effects),
         (Some(Action::Send), KeyCode::Enter) => return enter(model, effects),
         _ => return false,
     }
     true
 }
 
-/// Accepts the row on Enter. A command without arguments, or a complete one, is sent at once.
+/// Accepts the row on Enter. What is typed in full, or a command without arguments, is sent at once.
 fn enter(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let Some(list) = &model.completion else { return false };
     if list.is_guess() {
@@ -32,24 +35,28 @@ fn enter(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
         return false;
     }
     let chosen = list.selected_row().map_or("", |row| row.insert.trim_end());
-    let complete = match model.commands.parse(chosen) {
-        Some(Ok((row, _))) if list.kind == CompletionKind::Command => {
-            row.arguments.is_empty() || chosen == list.word
-        }
-        // The typed text is a value already, or an argument without a choice.
-        _ if list.kind == CompletionKind::Argument => {
-            chosen == list.word || (list.word.is_empty() && list.selected == 0)
-        }
-        _ if list.kind == CompletionKind::Resource => chosen == list.word,
-        _ => false,
-    };
-    if !complete || model.completion.as_ref().is_some_and(|list| !list.word.is_empty()) {
+    let is_typed = chosen == list.word;
+    // An argument that is empty stays so, unless a value was chosen.
+    let is_left_empty = list.kind == CompletionKind::Argument && list.word.is_empty() && list.selected == 0;
+    let is_whole_command = list.kind == CompletionKind::Command
+        && matches!(model.commands.parse(chosen), Some(Ok((row, _))) if row.arguments.is_empty());
+    if !is_typed && !is_left_empty {
         accept(model, effects);
     }
-    if complete {
+    let sends = is_typed || is_left_empty || is_whole_command;
+    if sends {
         close(model, effects);
     }
-    !complete
+    !sends
+}
+
+/// Accepts the row on Tab. Behind a folder that is typed already, the first row in it is selected.
+fn complete(model: &mut Model, effects: &mut Vec<Effect>) {
+    let is_typed = |list: &Completion| list.selected_row().is_some_and(|row| row.insert == list.word);
+    match model.completion.as_mut().filter(|list| is_typed(list)) {
+        Some(list) => list.step(1),
+        None => accept(model, effects),
+    }
 }
 
 fn accept(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -76,7 +83,8 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         return close(model, effects);
     }
     let word = path_before_cursor(model).word;
-    if model.completion.as_ref().is_some_and(|list| list.kind.is_path() && list.word == word) {
+    let stays = |list: &Completion| list.kind.is_path() || list.kind == CompletionKind::Argument;
+    if model.completion.as_ref().is_some_and(|list| stays(list) && list.word == word) {
         return;
     }
     let first = model.composer.cursor().0 == 0;
@@ -167,7 +175,7 @@ fn path_before_cursor(model: &Model) -> PathWord {
 }
 
 /// Handles Tab: selects a panel if the composer is empty, opens a chip before the cursor, else completes the
-/// word as a path. In a command an empty word is completed too.
+/// word as a value of tau's command or as a path. In a shell command an empty word is completed too.
 pub(super) fn tab(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.composer.is_empty() {
         return panels::select(model);
@@ -176,8 +184,72 @@ pub(super) fn tab(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     let PathWord { word, path, kind } = path_before_cursor(model);
+    match values_of_command(model).filter(|_| !word.is_empty()) {
+        Some(Err(request)) => return ask(model, CompletionKind::Argument, &word, request, effects),
+        Some(Ok(values)) => {
+            close(model, effects);
+            model.completion = Some(Completion::values(&word));
+            return offer_values(model, &values, effects);
+        }
+        None => {}
+    }
     if !word.is_empty() || matches!(kind, CompletionKind::ShellPath(_)) {
         ask(model, kind, &word, ScreenRequest::Paths { prefix: path }, effects);
+    }
+}
+
+/// The values that the command before the cursor takes, or the request that brings them.
+fn values_of_command(model: &Model) -> Option<Result<Vec<String>, ScreenRequest>> {
+    let before = Some(model.composer.before_cursor()).filter(|_| model.composer.cursor().0 == 0)?;
+    before.contains(char::is_whitespace).then_some(())?;
+    let (row, _) = model.commands.parse(before)?.ok()?;
+    let values = [
+        (Slash::Thinking, Ok(ThinkingLevel::ALL.map(|level| level.name().to_owned()).to_vec())),
+        (Slash::Mode, Ok(PermissionMode::ALL.map(|mode| mode.name().to_owned()).to_vec())),
+        (Slash::Theme, Ok(model.boot.themes.clone())),
+        (Slash::Model, Err(ScreenRequest::Models { purpose: ModelsFor::Completion })),
+        (Slash::Login, Err(ScreenRequest::Providers {})),
+        (Slash::Logout, Err(ScreenRequest::StoredKeys {})),
+    ];
+    values.into_iter().find(|(slash, _)| *slash == row.slash).map(|(_, values)| values)
+}
+
+/// Offers those of the requested values that begin with the word, if this is the list that waits for them.
+pub(super) fn fill_requested_values(
+    model: &mut Model,
+    ticket: Ticket,
+    values: &[String],
+    effects: &mut Vec<Effect>,
+) -> bool {
+    let waits = model.completion.as_ref().is_some_and(|list| list.ticket == Some(ticket));
+    if waits {
+        offer_values(model, values, effects);
+    }
+    waits
+}
+
+/// Inserts the only value that begins with the word, or offers those that do.
+fn offer_values(model: &mut Model, values: &[String], effects: &mut Vec<Effect>) {
+    let Some(list) = &mut model.completion else { return };
+    let word = list.word.to_lowercase();
+    // The id of a model is known without its provider, too.
+    let begins = |value: &&String| {
+        let value = value.to_lowercase();
+        value.starts_with(&word) || value.split_once('/').is_some_and(|(_, id)| id.starts_with(&word))
+    };
+    let found: Vec<String> = values.iter().filter(begins).cloned().collect();
+    list.fill_values("", &found);
+    match found.len() {
+        0 => {
+            let text = format!("nothing to choose here starts with {}", list.word);
+            model.completion = None;
+            model.remark(&text);
+        }
+        1 => {
+            accept(model, effects);
+            model.completion = None;
+        }
+        _ => {}
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::pickers;
+use super::{completion, pickers};
 use crate::action::Action;
 use crate::effect::{Effect, SavedSetting};
 use crate::model::Model;
@@ -154,6 +154,10 @@ pub(super) fn on_models(
         // Without any model the name would be requested again and again.
         ModelsFor::Named(name) if model.models.is_empty() => open(model, &name, effects),
         ModelsFor::Named(name) => choose(model, &name, effects),
+        ModelsFor::Completion => {
+            let names: Vec<String> = model.models.iter().map(|ai| ai.reference()).collect();
+            completion::fill_requested_values(model, ticket, &names, effects);
+        }
     }
 }
 

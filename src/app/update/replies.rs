@@ -9,7 +9,7 @@ use super::{
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::printable::Printable;
-use crate::request::{Answer, ClipboardContent, EditorUse, LoginWay, ScreenReply, Ticket};
+use crate::request::{Answer, ClipboardContent, EditorUse, LoginProvider, LoginWay, ScreenReply, Ticket};
 use tau_protocol::event::NoticeLevel;
 use tau_tools::user_error::UserError;
 
@@ -63,6 +63,7 @@ fn on_answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Ve
         Export { answer } => with_success(model, answer, tell),
         Models { purpose, answer } => models::on_models(model, ticket, purpose, answer, effects),
         Servers { answer } => with_success(model, answer, models::servers),
+        Providers { answer } | StoredKeys { answer } if completes(model, ticket, &answer, effects) => {}
         Providers { answer } => login::on_providers(model, ticket, answer),
         LoginName { provider, answer } => on_login_way(model, &provider, answer, effects),
         SignIn { answer } => login::on_sign_in_step(model, ticket, answer, effects),
@@ -188,4 +189,16 @@ fn on_clipboard(model: &mut Model, answer: Result<ClipboardContent, UserError>, 
         ClipboardContent::Text(text) => keys::paste(model, &text, effects),
         ClipboardContent::Picture(picture) => pictures::insert(model, picture),
     });
+}
+
+/// Whether the providers were requested for the completion of a name, which gets them.
+fn completes(
+    model: &mut Model,
+    ticket: Ticket,
+    answer: &Result<Vec<LoginProvider>, UserError>,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    let providers = answer.as_deref().unwrap_or_default();
+    let names: Vec<String> = providers.iter().map(|provider| provider.id.clone()).collect();
+    completion::fill_requested_values(model, ticket, &names, effects)
 }

@@ -308,7 +308,7 @@ impl PerformRequest for Services {
 
     async fn models(self: &Arc<Self>, _: &Call, purpose: ModelsFor) -> Result<ModelList, UserError> {
         let services = Arc::clone(self);
-        let keyless = !matches!(purpose, ModelsFor::Step(_));
+        let keyless = matches!(purpose, ModelsFor::Picker | ModelsFor::Named(_));
         let list = move || ModelList {
             usable: services.usable_models(),
             keyless: if keyless { services.keyless_models() } else { Vec::new() },
