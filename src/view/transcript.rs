@@ -66,7 +66,10 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> Fr
         }
     }
     walk.report_prompt(&rows, area.y, &mut laid);
-    walk.mark_left_out(&rows, area, frame);
+    if let Some(given) = walk.mark_left_out(&rows, area, frame) {
+        // The next page begins with the row that gave way to a mark.
+        laid.page = laid.page.min(given.max(1));
+    }
     if model.copying {
         laid.selected = walk.selected_text();
     }

@@ -294,6 +294,68 @@ fn the_first_row_stays_and_the_others_are_counted() {
     }
 }
 
+/// A gap is counted and named even if no row beside it has free cells, and paging shows what it stands for.
+#[test]
+fn no_row_is_left_out_without_a_mark() {
+    let wide = format!("echo '{}' > 出力.txt && rm -rf '{}'", "漢字テスト".repeat(40), "あ".repeat(30));
+    let twice = |c: &str, count: usize| format!("echo '{0}' && touch zz && echo '{0}'", c.repeat(count));
+    let words: Vec<String> = (0..90).map(|n| format!("word{n}")).collect();
+    let commands = [
+        (wide, "rm -rf '"),
+        (twice("漢", 150), "touch zz"),
+        (twice("字", 1200), "touch zz"),
+        (twice("x", 2300), "touch zz"),
+        (format!("echo '{}' > out.txt && rm -rf zzz", words.join(" ")), "rm -rf zzz"),
+    ];
+    for (command, why) in commands {
+        let at = command.find(why).unwrap();
+        for (width, height) in [(40, 12), (80, 24), (40, 10), (60, 14)] {
+            let mut screen = waiting(command_request("c1", &command, (at, at + why.len())));
+            screen.send(Msg::Resized(Size { width, height: 200 }));
+            let all = subject(&mut screen);
+            screen.send(Msg::Resized(Size { width, height }));
+            for key in ["", "y"] {
+                screen.keys(key);
+                let (mut rows, mut left_out) = (0, 0);
+                let shown = text(&screen.draw());
+                for row in shown.lines().filter(|row| row.starts_with("┃ ")) {
+                    let (before, mark) = row.split_once('⋯').unwrap_or((row, ""));
+                    rows += usize::from(
+                        all.iter().any(|row| row.starts_with(before.trim_end())) && before.trim() != "┃",
+                    );
+                    if !mark.is_empty() {
+                        assert!(mark.contains(" more row"), "{shown}");
+                        left_out += mark.split_whitespace().next().unwrap().parse::<usize>().unwrap();
+                    }
+                }
+                assert_eq!(rows + left_out, all.len(), "{width}x{height} after {key:?}: {shown}");
+            }
+            screen.keys("<esc>");
+            let mut screen = waiting(command_request("c1", &command, (at, at + why.len())));
+            screen.send(Msg::Resized(Size { width, height }));
+            let mut read = String::new();
+            for _ in 0..all.len() {
+                read.push_str(&text(&screen.draw()));
+                screen.keys("<pagedown>");
+            }
+            for row in all {
+                assert!(
+                    read.contains(row.trim_end_matches(['│', '┃', ' '])),
+                    "{row} is never shown at {width}x{height}"
+                );
+            }
+        }
+    }
+}
+
+/// The mark of what is above a selected hunk names the way there.
+#[test]
+fn what_is_above_a_selected_hunk_is_said_to_be_above() {
+    let mut screen = waiting(change_request("c1", change(12)));
+    screen.keys("<tab><tab><tab><tab><tab><tab>");
+    has(&mut screen, &["rows above: pageup"]);
+}
+
 /// The mark for omitted rows never covers keys.
 #[test]
 fn the_mark_of_what_does_not_fit_covers_no_key() {

@@ -99,7 +99,7 @@ fn a_key_allows_what_was_seen_to_its_end_or_is_pressed_twice() {
         shown(&mut screen);
         screen.keys("y");
         assert_eq!(answers(&mut screen), []);
-        has(&mut screen, &["! its end was not shown yet", "v views"]);
+        has(&mut screen, &["! not all of it was shown", "v views"]);
         screen.keys("n<esc>y");
         assert_eq!(answers(&mut screen), []);
         check(&mut screen, "y", once());

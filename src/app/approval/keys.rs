@@ -75,7 +75,7 @@ impl Approvals {
         step
     }
 
-    /// Refuses, the first time, a key that would allow a call whose end was not seen.
+    /// Refuses, the first time, a key that would allow a call that was not seen as a whole.
     fn require_repeat(&mut self, key: KeyCode, step: PromptStep) -> PromptStep {
         let is_unseen = match &step {
             Answer(
@@ -96,7 +96,10 @@ impl Approvals {
         }
         match () {
             () if !is_unseen || is_again => step,
-            () => PromptStep::Insists(if is_kind { UNSEEN_CALLS } else { UNSEEN }),
+            () => {
+                let [text, _] = if is_kind { UNSEEN_CALLS } else { UNSEEN };
+                PromptStep::Insists(text)
+            }
         }
     }
 
@@ -295,8 +298,8 @@ impl Approval {
         }
     }
 
-    /// Why a key that would allow it has to be pressed again, if it has.
-    pub fn repeat_reason(&self) -> Option<&'static str> {
+    /// Why a key that would allow it has to be pressed again, if it has: in full, and for a narrow screen.
+    pub fn repeat_reason(&self) -> Option<[&'static str; 2]> {
         self.insists.map(|_| if self.is_unseen() { UNSEEN } else { UNSEEN_CALLS })
     }
 
@@ -313,9 +316,13 @@ impl Approval {
     }
 }
 
-/// Shown when a key would allow a call whose end was not seen.
-const UNSEEN: &str = "its end was not shown yet: scroll down or press v; the same key again allows it";
-const UNSEEN_CALLS: &str = "not all of these calls were shown; the same key again allows them";
+/// Shown when a key would allow a call that was not seen as a whole.
+const UNSEEN: [&str; 2] = [
+    "not all of it was shown: scroll or press v; the same key again allows it",
+    "not all was shown; again allows it",
+];
+const UNSEEN_CALLS: [&str; 2] =
+    ["not all of these calls were shown; the same key again allows them", "not all were shown; again allows"];
 
 /// Shown when every hunk of a change was rejected.
 pub(super) const NO_HUNK: &str = "no hunk is left to apply; n denies the call";

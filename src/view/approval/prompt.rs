@@ -308,8 +308,9 @@ impl Writer<'_> {
         if let Some(note) = cut_note(approval) {
             self.text(note, ThemeToken::Muted);
         }
-        if let Some(unseen) = approval.repeat_reason() {
-            self.text(&format!("! {unseen}"), ThemeToken::Warning);
+        if let Some([full, short]) = approval.repeat_reason() {
+            let fits = wrap::cells(full) + 2 <= usize::from(self.width);
+            self.text(&format!("! {}", if fits { full } else { short }), ThemeToken::Warning);
         }
         let elsewhere = match model.focus() {
             Focus::Command => Some((Action::TakeKeyboard, "then answer; keys go to your command now")),

@@ -11,7 +11,7 @@ use crate::frame::Frame;
 use crate::theme::ThemeToken;
 use crate::wrap;
 use tau_app::action::Action;
-use tau_app::geometry::FrameLayout;
+use tau_app::geometry::{FrameLayout, ScreenKind};
 use tau_app::transcript::EntryBody;
 use tau_tools::counted::pluralize;
 
@@ -29,6 +29,53 @@ pub(super) struct AskedPlace {
     part: u32,
     /// True if the user does not scroll.
     follow: bool,
+}
+
+/// Rows of the subject that are left out.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    /// The row of the screen below it.
+    below: usize,
+    count: u32,
+    /// They are above all rows of the subject in sight.
+    is_above: bool,
+    is_before_question: bool,
+}
+
+impl Gap {
+    fn text(self, key: Option<&str>) -> String {
+        let rows = if self.is_above {
+            format!("{} above", pluralize(self.count, "row"))
+        } else {
+            pluralize(self.count, "more row")
+        };
+        key.map_or_else(|| format!(" ⋯ {rows} "), |key| format!(" ⋯ {rows}: {key} "))
+    }
+}
+
+/// A mark on the screen.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    y: usize,
+    count: u32,
+    /// It has a row of the subject for itself.
+    is_own_row: bool,
+}
+
+/// The first cell of a text at the right end of a row, beside the scroll bar.
+fn start_of(text: &str, area: Rect) -> Option<u16> {
+    let start = area.right().checked_sub(1)?.checked_sub(u16::try_from(wrap::cells(text)).ok()?)?;
+    (start > area.x).then_some(start)
+}
+
+/// Whether the cells of a text at the right end of this row are free. The one before them may not be half of a
+/// character.
+fn is_free(text: &str, y: usize, area: Rect, frame: &Frame) -> bool {
+    let Some(start) = start_of(text, area) else { return false };
+    let cells = frame.row(area.y.saturating_add(u16::try_from(y).unwrap_or(u16::MAX)));
+    let (before, from) = cells.split_at_checked(usize::from(start)).unwrap_or((cells, <&[_]>::default()));
+    let mut row = from.iter().take(usize::from(area.right() - 1 - start));
+    row.all(|cell| cell.symbol() == " ") && before.last().is_none_or(|cell| wrap::cells(cell.symbol()) < 2)
 }
 
 impl Walk<'_> {
@@ -132,15 +179,10 @@ impl Walk<'_> {
         }
         let mut chosen: Vec<Place> = Vec::new();
         if body.len() > room {
-            let mark = self.memo.theme().style(ThemeToken::MatchMark);
-            let (_, rows) = self.rows(asked.index, 1).unwrap_or_default();
-            let is_marked = |at: &&Place| {
-                let spans = rows.get(at.row as usize).map_or(&[][..], |row| &row.spans);
-                at.part == 1 && spans.iter().any(|span| span.style.patch(mark) == span.style)
-            };
             // The first row says where the command begins.
             chosen.extend(body.first().filter(|_| room > 1));
-            let marked = body.iter().skip(chosen.len()).filter(is_marked).take(room - chosen.len());
+            let marked = body.iter().skip(chosen.len()).filter(|at| self.is_reason(**at));
+            let marked: Vec<Place> = marked.take(room - chosen.len()).copied().collect();
             chosen.extend(marked);
         }
         let others: Vec<Place> =
@@ -212,68 +254,114 @@ impl Walk<'_> {
         self.follows_prompt() && self.model.transcript.pending == 0
     }
 
-    /// Shows how many rows of the subject are left out, in their place.
-    pub(super) fn mark_left_out(&mut self, rows: &[Option<Place>], area: Rect, frame: &mut Frame) {
-        let Some(asked) = self.asked else { return };
-        if self.needs_all_rows() {
-            // The rows above the first one in sight: they are not scrolled away, there is no room for them.
-            let first =
-                rows.iter().position(|at| at.is_some_and(|at| at.index == asked.index && at.part > 0));
-            let body = self.body_rows(asked);
-            let place = first.and_then(|y| Some((y, (*rows.get(y)?)?)));
-            if let Some((y, hidden)) =
-                place.and_then(|(y, at)| Some((y, body.iter().position(|row| *row == at)?)))
-            {
-                let count = u32::try_from(hidden).unwrap_or(u32::MAX);
-                if count > 0 {
-                    let y = area.y.saturating_add(u16::try_from(y).unwrap_or(u16::MAX));
-                    self.mark_gap(count, y, false, area, frame);
-                }
-            }
+    /// Shows how many rows of the subject are left out, in their place. Returns the first row of the screen that
+    /// gave way to such a mark.
+    pub(super) fn mark_left_out(
+        &mut self,
+        rows: &[Option<Place>],
+        area: Rect,
+        frame: &mut Frame,
+    ) -> Option<u16> {
+        let (mut first, mut last): (Option<usize>, Option<Mark>) = (None, None);
+        for gap in self.gaps(rows) {
+            // Marks of gaps with nothing but a mark between them are one.
+            let above = last.filter(|mark| mark.is_own_row && mark.y + 1 == gap.below);
+            let mark = match above {
+                Some(mark) => Mark { count: mark.count + gap.count, ..mark },
+                None => match (self.free_place(gap, area, frame), self.row_to_give(gap, rows)) {
+                    (Some(y), _) => Mark { y, count: gap.count, is_own_row: false },
+                    (None, Some(y)) => {
+                        let covered = last.filter(|mark| mark.y == y).map_or(0, |mark| mark.count);
+                        Mark { y, count: gap.count + covered + 1, is_own_row: true }
+                    }
+                    // Neither row can be missed: the mark covers the end of one.
+                    (None, None) => {
+                        let is_below = gap.is_above || gap.is_before_question;
+                        let y = gap.below.saturating_sub(usize::from(!is_below));
+                        Mark { y, count: gap.count, is_own_row: false }
+                    }
+                },
+            };
+            self.draw_mark(Gap { count: mark.count, ..gap }, mark, area, frame);
+            first = first.or(Some(mark.y).filter(|_| mark.is_own_row));
+            last = Some(mark);
         }
-        for (y, (above, below)) in rows.iter().zip(rows.iter().skip(1)).enumerate() {
-            let (Some(above), Some(below)) = (above, below) else { continue };
-            if above.index != asked.index || above.part >= asked.part || below.index != asked.index {
-                continue;
-            }
-            let between = (above.part..=below.part.min(asked.part - 1)).map(|part| {
-                let from = if part == above.part { above.row + 1 } else { 0 };
-                let to = if part == below.part { below.row } else { self.height(asked.index, part) };
-                to.saturating_sub(from)
-            });
-            let count = between.sum::<u32>();
-            if count > 0 {
-                let y = area.y.saturating_add(u16::try_from(y).unwrap_or(u16::MAX));
-                self.mark_gap(count, y, below.part == asked.part && below.row == 0, area, frame);
-            }
-        }
+        first.and_then(|y| u16::try_from(y).ok())
     }
 
-    /// Shows how many rows are left out below this row of the screen, at the right end of it or of the next
-    /// one.
-    fn mark_gap(&self, count: u32, above: u16, is_before_question: bool, area: Rect, frame: &mut Frame) {
-        let place = |text: &str, y: u16| {
-            let width = u16::try_from(wrap::cells(text)).unwrap_or(area.width);
-            // The scroll bar is at the right edge.
-            let x = area.right().checked_sub(width + 1).filter(|x| *x > area.x)?;
-            Some((Rect { x, y, width, height: 1 }, text.to_owned()))
+    /// The gaps between these rows of the screen, and above the first one of the subject: those rows are not scrolled
+    /// away, there is no room for them.
+    fn gaps(&mut self, rows: &[Option<Place>]) -> Vec<Gap> {
+        let Some(asked) = self.asked else { return Vec::new() };
+        let body = self.body_rows(asked);
+        let first = rows.iter().position(|at| at.is_some_and(|at| at.index == asked.index && at.part > 0));
+        let hidden = first.filter(|_| self.needs_all_rows()).and_then(|y| {
+            let count = body.iter().position(|row| Some(Some(*row)) == rows.get(y).copied())?;
+            let count = u32::try_from(count).ok().filter(|count| *count > 0)?;
+            Some(Gap { below: y, count, is_above: true, is_before_question: false })
+        });
+        let between = rows.iter().zip(rows.iter().skip(1)).enumerate().filter_map(|(y, pair)| {
+            let (Some(above), Some(below)) = pair else { return None };
+            if above.index != asked.index || above.part >= asked.part || below.index != asked.index {
+                return None;
+            }
+            let first = body.partition_point(|at| at <= above);
+            let count = body.partition_point(|at| at < below).saturating_sub(first);
+            let count = u32::try_from(count).ok().filter(|count| *count > 0)?;
+            let is_before_question = (below.part, below.row) == (asked.part, 0);
+            Some(Gap { below: y + 1, count, is_above: false, is_before_question })
+        });
+        hidden.into_iter().chain(between).collect()
+    }
+
+    /// Whether a row of the subject is part of the reason for the question.
+    fn is_reason(&mut self, at: Place) -> bool {
+        let mark = self.memo.theme().style(ThemeToken::MatchMark);
+        let (_, rows) = self.rows(at.index, 1).unwrap_or_default();
+        let spans = rows.get(at.row as usize).map_or(&[][..], |row| &row.spans);
+        at.part == 1 && spans.iter().any(|span| span.style.patch(mark) == span.style)
+    }
+
+    /// The row above or below a gap that has free cells for its mark at its right end.
+    fn free_place(&self, gap: Gap, area: Rect, frame: &Frame) -> Option<usize> {
+        let above = gap.below.checked_sub(1).filter(|_| !gap.is_above);
+        let mut rows = above.into_iter().chain([gap.below]);
+        rows.find(|y| is_free(&gap.text(None), *y, area, frame))
+    }
+
+    /// A row of the subject beside the gap that can be missed: neither the first one nor part of the reason, nor the
+    /// head of the selected hunk.
+    fn row_to_give(&mut self, gap: Gap, rows: &[Option<Place>]) -> Option<usize> {
+        let asked = self.asked?;
+        let above = gap.below.checked_sub(1).filter(|_| !gap.is_above);
+        let can_give = |walk: &mut Self, at: Place| {
+            let is_body = at.index == asked.index && (1..asked.part).contains(&at.part);
+            let is_first = (at.part, at.row) == (1, 0) || (Some(at.part), at.row) == (asked.hunk, 0);
+            is_body && !is_first && !walk.is_reason(at)
         };
-        let is_free = |at: &Rect| {
-            let cells = frame.row(at.y);
-            (at.x..at.right()).all(|x| cells.get(usize::from(x)).is_none_or(|cell| cell.symbol() == " "))
-        };
-        // The call's contents and the keys are never drawn over; the question may be.
-        let (rows, key) = (pluralize(count, "more row"), self.model.keymap.hint(Action::PageDown));
-        let keyed = key.map(|key| format!(" ⋯ {rows}: {key} ")).unwrap_or_default();
-        let (long, short) = (format!(" ⋯ {rows} "), format!(" ⋯ {count} "));
-        let free = |text: &str, y: u16| place(text, y).filter(|(at, _)| is_free(at));
-        let over = || place(&long, above + 1).filter(|(at, _)| is_before_question || is_free(at));
-        let keyed = || free(&keyed, above).filter(|(_, text)| !text.is_empty());
-        let found = keyed().or_else(|| free(&long, above)).or_else(over);
-        let found = found.or_else(|| free(&short, above)).or_else(|| free(&short, above + 1));
-        let Some((at, text)) = found else { return };
+        let mut beside = above.into_iter().chain([gap.below]);
+        beside.find(|y| rows.get(*y).copied().flatten().is_some_and(|at| can_give(self, at)))
+    }
+
+    /// Draws the mark of a gap: in a row of its own, or at the right end of a row. It names the key if there is room.
+    fn draw_mark(&self, gap: Gap, mark: Mark, area: Rect, frame: &mut Frame) {
+        let action = if gap.is_above { Action::PageUp } else { Action::PageDown };
+        let key = self.model.keymap.hint(action).filter(|_| self.model.boot.screen != ScreenKind::Inline);
+        let y = area.y.saturating_add(u16::try_from(mark.y).unwrap_or(u16::MAX));
         let style = self.memo.theme().style(ThemeToken::OverlaySelected);
-        frame.draw_over(at, &Line::styled(text, style));
+        let (keyed, bare) = (gap.text(key.as_deref()), gap.text(None));
+        // The bar beside the call stays.
+        let (from, to) = (area.x + approval::BAR_CELLS, area.right().saturating_sub(1));
+        let room = usize::from(to.saturating_sub(from));
+        let has_room = match mark.is_own_row {
+            true => wrap::cells(&keyed) <= room,
+            false => is_free(&keyed, mark.y, area, frame),
+        };
+        let text = if has_room { keyed } else { bare };
+        let start = if mark.is_own_row { from } else { start_of(&text, area).unwrap_or(area.x) };
+        let width = to.saturating_sub(start);
+        let text = Line::styled(wrap::truncate(&text, width).into_owned(), style);
+        frame.draw_over(Rect { x: start, y, width, height: 1 }, &text);
     }
 
     /// The live rows of the shell's screen, from `first` on: the prompt, preceded by as much of its subject

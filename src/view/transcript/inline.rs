@@ -84,6 +84,7 @@ impl UnprintedRows {
         let mut laid = FrameLayout::default();
         let live: Vec<Option<Place>> = self.live.iter().copied().map(Some).collect();
         walk.report_prompt(&live, self.finished_rows(), &mut laid);
+        walk.mark_left_out(&live, Rect { y: self.finished_rows(), ..frame.area() }, frame);
         laid
     }
 }
