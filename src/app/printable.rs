@@ -254,11 +254,13 @@ pub fn spelled_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
 /// Minimum length of a run of blanks, or of empty lines, that a question shows as a number.
 const MIN_FOLDED: usize = 40;
 
+/// Shown for a carriage return, also at the end of a line: there it is part of a shell's word.
+pub(crate) const RETURN: &str = "␍";
+
 /// Safe text for a decision of the user, with nothing hidden in it: invisible characters and blanks other
 /// than spaces are spelled, and long runs of blanks become a number. Line ends stay.
 pub fn decision_text(text: &str) -> Printable {
-    let text = text.replace("\r\n", "\n").replace('\r', "␍");
-    Printable::new(&spell_hidden(&fold_blanks(&text)))
+    Printable::new(&spell_hidden(&fold_blanks(&text.replace('\r', RETURN))))
 }
 
 /// Like [`decision_text`], as one line.
@@ -430,7 +432,7 @@ mod tests {
         );
         let marks = "\u{301}".repeat(12);
         assert_eq!(decision_text(&format!("a{marks}")).matches("<U+0301>").count(), 4);
-        assert_eq!(decision_text("true\rrm x\r\nls").as_str(), "true␍rm x\nls");
+        assert_eq!(decision_text("true\rrm x\r\nls\r").as_str(), "true␍rm x␍\nls␍");
         // In an answer it ends a line, however the text is cut.
         let mut cut = Printable::new("one\r");
         cut.append("two\r");

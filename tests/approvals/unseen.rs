@@ -75,6 +75,11 @@ fn blanks_are_counted_and_what_is_behind_them_is_shown() {
         has(&mut screen, &["⋯ 10,000 blanks ⋯; evil()"]);
         check(&mut screen, "y", once());
     }
+    // A carriage return is part of the name of a file that a shell runs.
+    for end in ["\r\ntrue", "\r"] {
+        let mut screen = waiting(command_request("c1", &format!("sh build.sh{end}"), (0, 2)));
+        has(&mut screen, &["$ sh build.sh␍"]);
+    }
     let mut screen = waiting(command_request("c1", &format!("ls{}rm -r x", "\n".repeat(500)), (0, 2)));
     has(&mut screen, &["⋯ 499 empty lines ⋯", "rm -r x"]);
 }

@@ -5,14 +5,12 @@
 
 use serde_json::Value;
 
-use crate::printable::{self, Printable, decision_line, spell_hidden};
+use crate::printable::{self, Printable, RETURN, decision_line, spell_hidden};
 
 /// Names of the argument that is a command.
 const COMMAND: [&str; 2] = ["command", "cmd"];
 /// Names of the argument that is a path.
 const PATH: [&str; 2] = ["path", "file_path"];
-/// Shown for a carriage return, which must not hide earlier text in a command.
-const RETURN: &str = "␍";
 
 /// Text of a call's arguments.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,7 +55,8 @@ impl CallArguments {
     fn add(&mut self, name: &str, value: &Value) {
         match value {
             Value::String(text) if text.trim_end().contains('\n') => {
-                self.texts.push(ArgumentText { name: Printable::line(name), text: command(text) });
+                let text = Printable::new(&spell_hidden(text));
+                self.texts.push(ArgumentText { name: Printable::line(name), text });
             }
             Value::Array(list) => list.iter().for_each(|value| self.add(name, value)),
             Value::Object(fields) => fields.iter().for_each(|(name, value)| self.add(name, value)),
@@ -86,10 +85,9 @@ fn add_all(name: &str, value: &Value, texts: &mut Vec<ArgumentText>) {
     }
 }
 
-/// A command or script as multi-line text; carriage returns within lines are marks, and hidden characters are
-/// spelled.
+/// A command as multi-line text; carriage returns are marks, and hidden characters are spelled.
 pub(crate) fn command(text: &str) -> Printable {
-    Printable::new(&spell_hidden(&text.replace("\r\n", "\n").replace('\r', RETURN)))
+    Printable::new(&spell_hidden(&text.replace('\r', RETURN)))
 }
 
 /// Reads arguments while they arrive.
@@ -104,8 +102,6 @@ pub(crate) struct ArgumentReader {
     escape: Escape,
     /// The first half of a pair of `\u` escapes.
     high: Option<u16>,
-    /// A carriage return was read; its meaning depends on the next character.
-    returned: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -173,9 +169,6 @@ impl ArgumentReader {
         if self.high.take().is_some() {
             self.put('\u{FFFD}', into);
         }
-        if std::mem::take(&mut self.returned) {
-            self.append(RETURN, into);
-        }
         self.place = Place::Outside;
     }
 
@@ -231,14 +224,10 @@ impl ArgumentReader {
             self.key.push(c);
             return;
         }
-        if std::mem::take(&mut self.returned) && c != '\n' {
-            self.append(RETURN, into);
-        }
-        if c == '\r' {
-            self.returned = true;
-        } else {
-            self.append(c.encode_utf8(&mut [0; 4]), into);
-        }
+        // In other texts it ends a line.
+        let is_mark = c == '\r' && self.place == Place::Command;
+        let mut bytes = [0; 4];
+        self.append(if is_mark { RETURN } else { c.encode_utf8(&mut bytes) }, into);
     }
 
     fn append(&self, text: &str, into: &mut CallArguments) {
@@ -269,7 +258,7 @@ mod tests {
         let text =
             r#"{"timeout": 5, "command": "echo \"a\\b\"\n\ud83d\ude00 caf\u00e9\r\nrm x\ry", "n": ["p\nq"]}"#;
         let whole = CallArguments::of(&serde_json::from_str(text).unwrap());
-        assert_eq!(whole.command.as_str(), "echo \"a\\b\"\n😀 café\nrm x␍y");
+        assert_eq!(whole.command.as_str(), "echo \"a\\b\"\n😀 café␍\nrm x␍y");
         assert_eq!(whole.texts[0].text.as_str(), "p\nq");
         for cut in (0..=text.len()).filter(|cut| text.is_char_boundary(*cut)) {
             let (first, last) = text.split_at(cut);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::calls;
 use super::state::{About, AcpState, PendingRequest, SessionKey};
-use tau_app::printable::{fold_blanks, spell_hidden};
+use tau_app::printable::{self, fold_blanks, spell_hidden};
 use tau_protocol::approval::{ApprovalAnswer, ApprovalRequest, RuleScope};
 use tau_protocol::command::QuestionCommand;
 use tau_tools::Preview;
@@ -49,7 +49,9 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalReque
             let text = serde_json::to_string_pretty(arguments).unwrap_or_default();
             vec![calls::text(&calls::fence(&decision_text(&text)))]
         }
-        Preview::Command { command } => vec![calls::text(&calls::fence(&decision_text(command)))],
+        Preview::Command { command } => {
+            vec![calls::text(&calls::fence(printable::decision_text(command).as_str()))]
+        }
         Preview::Change { change } => {
             fields = fields.locations(vec![calls::change_location(cwd, change)]);
             let mut change = change.clone();

@@ -86,7 +86,8 @@ function approval(request, decide) {
   let editor = null;
   if (preview.kind === "arguments") shown = element("pre", {}, asked(JSON.stringify(preview.arguments, null, 2)));
   if (preview.kind === "command") {
-    shown = element("pre", {}, asked(preview.command));
+    // A carriage return at the end of a line is part of a shell's word, too.
+    shown = element("pre", {}, asked(preview.command.replaceAll("\r", "␍")));
     // What hides in a command would hide in the field, too.
     if (asked(preview.command) === preview.command && !request.ran) {
       edit = element("button", { type: "button", class: "plain edit", onclick: () => {
