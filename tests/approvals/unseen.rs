@@ -139,6 +139,7 @@ fn a_key_allows_what_was_seen_to_its_end_or_is_pressed_twice() {
             screen.keys("v");
             let ticket = asked_editor(&mut screen);
             screen.send(Msg::Finished(ticket, reply));
+            assert_eq!(shown(&mut screen).contains("no editor is set"), !is_seen);
             screen.at += SEEN;
             screen.keys("y");
             assert_eq!(answers(&mut screen).len(), usize::from(is_seen));

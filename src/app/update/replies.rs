@@ -144,7 +144,10 @@ fn on_edited(
 
 fn on_viewer_close(model: &mut Model, ticket: Ticket, answer: Result<String, UserError>) {
     approval::on_viewer_close(model, ticket, answer.is_ok());
-    with_success(model, answer, |_, _| {});
+    // A question may fill the screen, and would hide a notice.
+    if let Err(error) = answer {
+        model.remark(&error);
+    }
 }
 
 fn on_logout(model: &mut Model, text: String) {
