@@ -409,6 +409,13 @@ fn the_dialog_of_a_plan_has_the_keys_of_lists() {
 }
 
 #[test]
+fn nothing_hides_in_a_plan() {
+    let text = format!("1. run `rm\u{200B} -rf build`\n2. a\u{202E}bc\n3. x{}; evil", " ".repeat(200));
+    let mut screen = planned(&text);
+    has(&mut screen, &["rm<U+200B> -rf build", "a<U+202E>bc", "x⋯ 200 blanks ⋯; evil"]);
+}
+
+#[test]
 fn a_long_plan_scrolls() {
     let text: String = (1..80).map(|n| format!("{n}. step\n")).collect();
     let mut screen = planned(&text);

@@ -119,7 +119,7 @@ impl ToolPanel {
         if let Some((_, plan)) = changed.and_then(|rest| rest.split_once("\n\n")) {
             // That of the call is not what is carried out.
             self.arguments.texts.clear();
-            self.output = PanelOutput::Text(plan.trim_end().lines().map(Printable::line).collect());
+            self.output = PanelOutput::Text(plan.trim_end().lines().map(decision_line).collect());
         }
         if let Details::Helper(report) = &result.details
             && report.state == HelperState::Stopped

@@ -16,7 +16,7 @@ use crate::wrap;
 use tau_app::Model;
 use tau_app::action::Action;
 use tau_app::overlays::plan::{ANSWERS, PlanAnswer, PlanView};
-use tau_app::printable::printable_line;
+use tau_app::printable::{decision_line, decision_text};
 use tau_tools::plan::{WorkPlan, WorkStep};
 
 /// The number of rows of the answers in few words.
@@ -32,7 +32,7 @@ pub(crate) fn draw(
 ) -> OverlayLayout {
     let width = inner_width(area);
     let room = Room { margin: 0, width, layout: model.text_layout };
-    let plan = memo.dialog_rows(&view.text, room);
+    let plan = memo.dialog_rows(decision_text(&view.text).as_str(), room);
     let theme = memo.theme();
     // The border of the box takes two rows, and two rows of the window stay free.
     let space = usize::from(area.height).saturating_sub(4);
@@ -157,7 +157,7 @@ pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line<'stati
     if room == 0
         && let Some((number, step)) = next.and_then(|at| Some((at + 1, plan.steps.get(at)?)))
     {
-        let text = format!(" · {number}. {}", printable_line(&step.title()));
+        let text = format!(" · {number}. {}", decision_line(&step.title()).as_str());
         head.push(Span::styled(text, theme.style(ThemeToken::Text)));
     }
     let key = model.keymap.hint(Action::FoldPlan).map(|key| {
@@ -172,7 +172,7 @@ pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line<'stati
             (false, true) => ("›", ThemeToken::Accent),
             (false, false) => (" ", ThemeToken::Muted),
         };
-        let text = format!("{:>2}. {}", index + 1, printable_line(&step.title()));
+        let text = format!("{:>2}. {}", index + 1, decision_line(&step.title()).as_str());
         let style = theme.style(if Some(index) == next { ThemeToken::Text } else { ThemeToken::Muted });
         let line = vec![Span::styled(format!("  {mark} "), theme.style(token)), Span::styled(text, style)];
         wrap::truncate_line(Line::from(line), area.width.saturating_sub(1))
