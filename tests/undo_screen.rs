@@ -73,13 +73,13 @@ async fn a_command_over_twenty_files_goes_back_and_asks_about_the_one_that_you_c
     let screen = changed(&url, "true");
     mine(&screen);
     type_line(&screen, "/undo");
-    screen.wait_for("23 files");
+    screen.wait_for("22 files and 1 folder");
     screen.type_keys("\r");
     screen.wait_for("Files and conversation");
     screen.type_keys("\r");
     screen.wait_for("f7.txt: changed since");
     screen.type_keys("\x1b[B\r");
-    screen.wait_for("undid the changes to 22 files, merged f7.txt; /redo restores them");
+    screen.wait_for("undid the changes to 21 files and 1 folder, merged f7.txt; /redo restores them");
     screen.wait_for_composer("change the files");
     for n in 1..=20 {
         let end = if n == 7 { "mine" } else { "line 9" };
@@ -92,7 +92,7 @@ async fn a_command_over_twenty_files_goes_back_and_asks_about_the_one_that_you_c
     screen.type_keys("/redo");
     screen.wait_for_composer("change the files/redo");
     screen.type_keys("\r");
-    screen.wait_for("brought back the changes to 23 files; /undo undoes them again");
+    screen.wait_for("brought back the changes to 22 files and 1 folder; /undo undoes them again");
     screen.wait_for("Finished.");
     assert!(text(&screen, "f7.txt").contains("LINE 3") && text(&screen, "f7.txt").contains("mine"));
     assert!(!at(&screen, "gone.txt").exists() && at(&screen, "made/new.txt").exists());
@@ -104,7 +104,7 @@ async fn changes_are_listed_and_reverted_hunk_by_hunk() {
     let url = server.url();
     let screen = changed(&url, "true");
     type_line(&screen, "/diff");
-    screen.wait_for("Changes of this session: 23 files, +21 -21");
+    screen.wait_for("Changes of this session: 22 files and 1 folder, +21 -21");
     screen.wait_for("A made/new.txt");
     screen.type_keys("\x1b[F\r\x1b[B");
     screen.wait_for("GITHUB_TOKEN=[secret 1-");
@@ -115,7 +115,7 @@ async fn changes_are_listed_and_reverted_hunk_by_hunk() {
     screen.wait_for("LINE 3");
     screen.type_keys("\x1b[B");
     screen.type_keys("r");
-    screen.wait_for("Changes of this session: 22 files, +20 -20");
+    screen.wait_for("Changes of this session: 21 files and 1 folder, +20 -20");
     assert!(!text(&screen, "f1.txt").contains("LINE"));
     assert!(text(&screen, "f2.txt").contains("LINE"));
 }
@@ -134,7 +134,7 @@ async fn a_finished_session_is_listed_and_undone_from_the_shell() {
     type_line(&screen, "/quit");
     screen.wait_for("all over");
     let shown = screen.text();
-    for words in ["code 2", "restored 22 files, left as they are: f7.txt", "then 0", "none 2"] {
+    for words in ["code 2", "restored 21 files and 1 folder, left as they are: f7.txt", "then 0", "none 2"] {
         assert!(shown.contains(words), "no {words:?} in\n{shown}");
     }
     let patch = text(&screen, "patch");

@@ -29,6 +29,7 @@ fn checkpoint(id: &str, text: &str, files: &[&str], minutes: i64) -> Checkpoint 
         timestamp: START - minutes * 60_000,
         files: files.iter().map(|path| (*path).to_owned()).collect(),
         restores: 3,
+        folders: 1,
     }
 }
 

@@ -1,13 +1,14 @@
 //! File changes of a session and their undo: checkpoints, changes, choices and reports.
 //!
-//! Every prompt is a checkpoint. Paths within the session's directory are relative to it; invalid UTF-8 in
-//! them is replaced. An answer names a file as the list did.
+//! Every prompt is a checkpoint. Paths within the session's directory are relative to it, and that of a folder ends
+//! with a slash; invalid UTF-8 in them is replaced. An answer names a file as the list did.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use tau_tools::FileDiff;
+use tau_tools::counted::pluralize;
 
 /// A prompt to which the session can go back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,8 @@ pub struct Checkpoint {
     pub files: Vec<String>,
     /// The number of paths that going back to it would restore, including later changes.
     pub restores: usize,
+    /// How many of them are folders.
+    pub folders: usize,
 }
 
 /// All changes of a session that are still in place.
@@ -160,13 +163,28 @@ pub struct RestoreReport {
     pub failed: Vec<NotCovered>,
 }
 
+/// A number of files and folders in words.
+pub fn count_files(files: usize, folders: usize) -> String {
+    match (files, folders) {
+        (files, 0) => pluralize(files, "file"),
+        (0, folders) => pluralize(folders, "folder"),
+        (files, folders) => format!("{} and {}", pluralize(files, "file"), pluralize(folders, "folder")),
+    }
+}
+
+/// The number of these paths in words.
+pub fn count_paths<'a>(paths: impl Iterator<Item = &'a str>) -> String {
+    let (folders, files): (Vec<&str>, Vec<&str>) = paths.partition(|path| path.ends_with('/'));
+    count_files(files.len(), folders.len())
+}
+
 impl RestoreReport {
     /// A one-line summary, which begins with the operation on files: "restored".
     pub fn summary(&self, done: &str) -> String {
         let count = |names: &[String], words: &str| match names {
             [] => None,
             [one] => Some(format!("{words} {one}")),
-            several => Some(format!("{words} {} files", several.len())),
+            several => Some(format!("{words} {}", count_paths(several.iter().map(String::as_str)))),
         };
         let parts = [
             count(&self.restored, done),

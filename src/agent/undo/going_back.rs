@@ -71,7 +71,7 @@ impl SessionUndo {
         let mut steps = Vec::new();
         let mut merges = Vec::new();
         for Return { net, now, way } in self.returns(nets) {
-            let path = self.display_path(&net.path);
+            let path = self.display_net(&net);
             let (old, from) = (net.before().clone(), now.state);
             let (to, bytes) = match (way, choose(&path)) {
                 (Way::Closed(reason), _) => {
@@ -104,7 +104,7 @@ impl SessionUndo {
         }
         let ends = self.apply(cause, &steps)?;
         for (step, end) in steps.iter().zip(ends) {
-            let path = self.display_path(&step.path);
+            let path = self.display_change(&step.path, &step.from, &step.to);
             match end {
                 Ok(()) if merges.contains(&path) => report.merged.push(path),
                 Ok(()) => report.restored.push(path),
@@ -151,8 +151,7 @@ impl SessionUndo {
     pub fn revert(&mut self, order: &RevertOrder) -> Result<RestoreReport, UserError> {
         self.end(false);
         self.writable()?;
-        let found =
-            net(&self.journal.records, 0).into_iter().find(|net| self.display_path(&net.path) == order.path);
+        let found = net(&self.journal.records, 0).into_iter().find(|net| self.display_net(net) == order.path);
         let net = found.filter(|net| version(net) == order.version);
         let net = net.ok_or("the change is no longer the one that was listed; list it again")?;
         if !is_inside(&self.root, &net.path) {

@@ -63,14 +63,14 @@ impl SessionUndo {
             let own = |record: &&Record| record.checkpoint() == Some(&prompt.entry_id);
             let own = self.journal.records.iter().filter(own).flat_map(|record| &record.changes);
             let own: std::collections::HashSet<_> = own.map(|change| &change.path.0).collect();
-            let files =
-                all.iter().filter(|net| own.contains(&net.path)).map(|net| self.display_path(&net.path));
+            let files = all.iter().filter(|net| own.contains(&net.path)).map(|net| self.display_net(net));
             Checkpoint {
                 entry_id: prompt.entry_id.clone(),
                 text: prompt.text.clone(),
                 timestamp: prompt.timestamp,
                 files: files.collect(),
                 restores: all.len(),
+                folders: all.iter().filter(|net| self.display_net(net).ends_with('/')).count(),
             }
         };
         prompts.iter().map(checkpoint).collect()
@@ -119,7 +119,7 @@ impl SessionUndo {
     }
 
     fn changed_file(&self, net: &NetChange, removed: &HashMap<Hash, String>, until: Instant) -> ChangedFile {
-        let path = self.display_path(&net.path);
+        let path = self.display_net(net);
         let (before, after) = (net.before(), net.after());
         let kind = match (before, after) {
             (FileState::Absent, _) => ChangeKind::Created,
@@ -210,7 +210,7 @@ impl SessionUndo {
     fn describe(&self, returns: &[Return]) -> UndoPlan {
         let mut plan = UndoPlan::default();
         for Return { net, way, .. } in returns {
-            let path = self.display_path(&net.path);
+            let path = self.display_net(net);
             match way {
                 Way::Free => plan.files.push(path),
                 Way::Conflict { reason, merged } => plan.conflicts.push(UndoConflict {

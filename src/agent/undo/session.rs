@@ -8,6 +8,7 @@ use super::baseline::Baseline;
 use super::content::ContentStore;
 use super::cover::Cover;
 use super::journal::{self, Change, Journal, LostPath, LostReason};
+use super::net::NetChange;
 use super::quota::{self, FolderLock, UndoOptions};
 use super::restore::sweep_beside;
 use super::state::{FileState, StoredPath, observe_itself};
@@ -111,6 +112,16 @@ impl SessionUndo {
     pub(super) fn display_path(&self, path: &Path) -> String {
         let below = path.strip_prefix(&self.root).unwrap_or(path);
         below.to_string_lossy().into_owned()
+    }
+
+    /// A changed path for display, from its states: a folder ends with a slash.
+    pub(super) fn display_change(&self, path: &Path, before: &FileState, after: &FileState) -> String {
+        let is_folder = [before, after].iter().any(|state| matches!(state, FileState::Directory { .. }));
+        self.display_path(path) + if is_folder { "/" } else { "" }
+    }
+
+    pub(super) fn display_net(&self, net: &NetChange) -> String {
+        self.display_change(&net.path, net.before(), net.after())
     }
 
     /// Prepares for writing: the folder, its lock, a record that was cut off, the quota. `false` if another

@@ -14,9 +14,9 @@ use tau_protocol::command::SessionCommand;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::query::Query;
 use tau_protocol::undo::{
-    Checkpoint, ConflictChoice, NotCovered, UndoConflict, UndoOrder, UndoPlan, UndoScope,
+    Checkpoint, ConflictChoice, NotCovered, UndoConflict, UndoOrder, UndoPlan, UndoScope, count_files,
+    count_paths,
 };
-use tau_tools::counted::pluralize;
 
 /// Opens the list of prompts.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -72,7 +72,7 @@ fn row(checkpoint: &Checkpoint, now: i64) -> PickerRow {
     let files = match checkpoint.files.as_slice() {
         [] => "no files".to_owned(),
         [one] => one.clone(),
-        several => pluralize(several.len(), "file"),
+        several => count_paths(several.iter().map(String::as_str)),
     };
     PickerRow {
         key: checkpoint.entry_id.clone(),
@@ -87,7 +87,7 @@ pub(super) fn on_pick(model: &mut Model, entry_id: &str) {
     let Some(checkpoint) = model.undo.checkpoints.iter().find(|one| one.entry_id == entry_id) else { return };
     let files = match checkpoint.restores {
         0 => "no file changed".to_owned(),
-        count => pluralize(count, "file"),
+        all => count_files(all.saturating_sub(checkpoint.folders), checkpoint.folders),
     };
     let none = checkpoint.restores == 0;
     let title = format!("Before “{}”", Printable::line(&checkpoint.text).as_str());

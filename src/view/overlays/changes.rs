@@ -13,9 +13,8 @@ use crate::theme::{Theme, ThemeToken};
 use crate::{diff, wrap};
 use tau_app::overlays::changes::{ChangeItem, ChangesView};
 use tau_app::printable::printable_line;
-use tau_protocol::undo::{ChangeKind, ChangedFile, SessionChanges};
+use tau_protocol::undo::{ChangeKind, ChangedFile, SessionChanges, count_paths};
 use tau_tools::FileDiff;
-use tau_tools::counted::pluralize;
 
 /// The maximum number of hunk rows drawn; later ones appear once selected.
 const MAX_ROWS: usize = 4_000;
@@ -82,7 +81,7 @@ pub(crate) fn draw(
 
 fn title(changes: &SessionChanges) -> String {
     let sum = |count: fn(&ChangedFile) -> u32| changes.files.iter().map(count).sum::<u32>();
-    let files = pluralize(changes.files.len(), "file");
+    let files = count_paths(changes.files.iter().map(|file| file.path.as_str()));
     format!(
         "Changes of this session: {files}, +{} -{}",
         sum(|file| file.diff.added),
