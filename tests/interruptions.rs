@@ -5,7 +5,7 @@ use serde_json::json;
 
 use tau::agent::AgentCommand;
 use tau::agent::protocol::command::{QuestionAnswer, QuestionCommand, RunCommand};
-use tau::agent::protocol::event::{Question, QuestionEvent};
+use tau::agent::protocol::event::{CompactionReason, Question, QuestionEvent, RunEvent};
 use tau::agent::protocol::form::FormField;
 use tau::app::Effect;
 use tau::app::overlays::overlay::Overlay;
@@ -32,6 +32,19 @@ fn kinds() -> Vec<Question> {
         form(vec![field]),
         user_question(),
     ]
+}
+
+/// Nobody has to guess whether the conversation was compacted.
+#[test]
+fn a_compaction_that_is_stopped_says_so() {
+    let mut screen = Screen::new();
+    screen.user("explain the parser");
+    let reason = CompactionReason::Manual;
+    screen.agent(RunEvent::CompactionStart { reason });
+    let (result, error_message) = (None, None);
+    screen.agent(RunEvent::CompactionEnd { reason, result, aborted: true, will_retry: false, error_message });
+    let shown = text(&screen.draw());
+    assert!(shown.contains("compaction stopped; the conversation is unchanged"), "{shown}");
 }
 
 fn ask(screen: &mut Screen, id: &str, question: Question) {

@@ -78,6 +78,15 @@ impl Transcript {
                 let hint = "the conversation is unchanged; try /compact again, another /model, or /new";
                 self.notice(NoticeLevel::Warning, &format!("compaction failed: {error}"), Some(hint));
             }
+            // One within a run ends with the run, which says so.
+            AgentEvent::Run(RunEvent::CompactionEnd {
+                aborted: true,
+                reason: CompactionReason::Manual,
+                ..
+            }) => {
+                let text = "compaction stopped; the conversation is unchanged";
+                self.notice(NoticeLevel::Info, text, None);
+            }
             AgentEvent::Run(RunEvent::CompactionEnd { result: Some(result), .. }) => {
                 self.summary("Earlier conversation (summary)", &result.summary);
             }
