@@ -4,7 +4,7 @@
 //! hold only that text, so the short form for the user is derived from it here.
 
 use crate::msg::Millis;
-use crate::printable::Printable;
+use crate::printable::{Printable, decision_line};
 use crate::time_format::seconds;
 use tau_protocol::call_ending::CallEnding;
 use tau_tools::plan;
@@ -65,7 +65,8 @@ impl CallEnd {
         let end = |state, outcome: Option<String>, reason: Option<String>| CallEnd {
             state,
             outcome: outcome.as_deref().map(Printable::line),
-            reason: reason.as_deref().map(Printable::line),
+            // It names what the head of the call names, with the same characters.
+            reason: reason.as_deref().map(decision_line),
         };
         let skipped = |outcome: &str, reason| end(CallState::Skipped, Some(outcome.to_owned()), reason);
         if !failed && text == DECLINED {
@@ -229,6 +230,11 @@ mod tests {
             "read",
             "a b.txt does not exist; list the directory with bash and ls",
             "File not found: a b.txt",
+        );
+        said(
+            "read",
+            "/etc/pas\u{200B}swd does not exist; list the directory with bash and ls",
+            "File not found: /etc/pas<U+200B>swd",
         );
         said("edit", "x/y does not exist, nor does its directory; the nearest …", "File not found: x/y");
         said(
