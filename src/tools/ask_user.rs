@@ -161,8 +161,9 @@ fn for_model(questions: &[UserQuestion], answers: &[UserAnswer]) -> String {
 fn for_user(questions: &[UserQuestion], answers: &[UserAnswer]) -> String {
     let words = all_words(questions, answers, "your");
     let pairs = questions.iter().zip(words);
-    let rows: Vec<String> =
-        pairs.map(|(question, words)| format!("{}\n→ {words}", question.question.trim())).collect();
+    // Further lines of an answer stand below the first one.
+    let row = |question: &str, words: &str| format!("{question}\n→ {}", words.replace('\n', "\n  "));
+    let rows: Vec<String> = pairs.map(|(question, words)| row(question.question.trim(), &words)).collect();
     rows.join("\n")
 }
 
@@ -192,6 +193,8 @@ mod tests {
         assert_eq!(for_model(&three, &answers), expected);
         assert_eq!(for_user(&one, &[answer(&[0], "")]), "Which?\n→ a");
         assert_eq!(for_user(&one, &[answer(&[], "c")]), "Which?\n→ in your own words: c");
+        let lines = [question(&[], false)];
+        assert_eq!(for_user(&lines, &[answer(&[], "one\ntwo")]), "Which?\n→ one\n  two");
     }
 
     #[test]

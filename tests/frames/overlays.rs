@@ -216,6 +216,12 @@ fn questions_of_the_model() {
     screen.at += 500;
     screen.keys("<enter>");
     frames(&mut screen, "user-questions-text");
+    // Further lines stand below the first one.
+    screen.send(Msg::Paste("one\ntwo".into()));
+    let shown = text(&screen.draw());
+    let column =
+        |word: &str| shown.lines().find_map(|row| row.find(word).map(|at| row[..at].chars().count()));
+    assert_eq!(column("one").filter(|_| shown.contains("› one")), column("two"), "{shown}");
 }
 
 /// The choices and the text of an answer.

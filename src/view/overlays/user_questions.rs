@@ -159,9 +159,13 @@ fn answer_rows(view: &QuestionsView, shown: &QuestionView, theme: &Theme, width:
             .push(Line::from(vec![Span::styled(label, style), Span::styled(words, theme.style(token))]));
         answers.cursor = Some((start, column));
     } else {
-        let (rows, (row, column)) = typed::rows(&format!("{mark}{number}"), &shown.text, width);
-        answers.rows.extend(rows.into_iter().map(|row| Line::styled(row, style)));
-        answers.cursor = Some((start + row, column));
+        let label = format!("{mark}{number}");
+        let indent = wrap::cells(&label) as u16;
+        let (rows, (row, column)) = typed::rows("", &shown.text, width.saturating_sub(indent));
+        let labels = std::iter::once(label).chain(std::iter::repeat(" ".repeat(usize::from(indent))));
+        let rows = rows.into_iter().zip(labels).map(|(row, label)| Line::styled(label + &row, style));
+        answers.rows.extend(rows);
+        answers.cursor = Some((start + row, column + indent));
     }
     if shown.is_at_text() {
         answers.selected = start..answers.rows.len();
