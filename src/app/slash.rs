@@ -103,7 +103,7 @@ pub const ALIASES: &[(&str, &str)] = tau_tools::pairs!(
 
 /// Commands of other programs that are none here, and what to do instead.
 const ELSEWHERE: [(&str, &str); 17] = [
-    ("memory", "instructions are in AGENTS.md: edit it (!$EDITOR AGENTS.md), or ask the model to"),
+    ("memory", "instructions are in AGENTS.md: edit it (!${EDITOR:-vi} AGENTS.md), or ask the model to"),
     ("doctor", "type !tau doctor, or run it in your shell"),
     ("review", "ask for it in words: review my changes"),
     ("security-review", "ask for it in words: look for security faults in my changes"),
