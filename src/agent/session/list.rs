@@ -5,6 +5,7 @@
 //! or locks a file.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
@@ -21,6 +22,9 @@ use tau_protocol::message::Message;
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
 use tau_protocol::title;
 use tau_tools::times;
+
+/// The ends of the names of session files; those of Codex may be compressed.
+const ENDINGS: [&str; 2] = [".jsonl", ".jsonl.zst"];
 
 /// Lists the sessions under `root` (the folder with one subfolder per directory, or a folder of session
 /// files), newest first: those that run in `cwd`, or all. Rows are passed to `emit` one by one; it returns
@@ -162,12 +166,19 @@ pub fn directory(path: &Path) -> Option<PathBuf> {
     header(path).map(|header| header.cwd)
 }
 
+/// The name of a session's file, without its ending.
+pub(super) fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let ending = ENDINGS.iter().find_map(|end| name.strip_suffix(end));
+    ending.unwrap_or(&name).to_owned()
+}
+
 /// Collects the session files of a folder; returns its subfolders.
 pub(super) fn read_dir(dir: &Path, files: &mut Vec<ListedFile>) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
-        let is_session = path.extension().is_some_and(|end| end == "jsonl");
+        let is_session = ENDINGS.iter().any(|end| entry.file_name().as_bytes().ends_with(end.as_bytes()));
         let Ok(kind) = entry.file_type() else { continue };
         if !is_session && !kind.is_dir() && !kind.is_symlink() {
             continue;

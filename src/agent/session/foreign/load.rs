@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::draft::Conversation;
 use super::places::row_of;
-use super::scan::{self, LARGEST};
-use super::{claude, codex, codex_names, opencode};
+use super::{claude, codex, codex_names, opencode, scan};
 use crate::session::entry::{Body, Entry};
 use crate::session::header::Beginning;
 use crate::session::list;
@@ -15,7 +14,6 @@ use crate::settings::paths::cwd_name;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::session_row::{LastExchange, SessionOrigin};
 use tau_tools::counted::pluralize;
-use tau_tools::regular_files::read_capped;
 
 /// The bytes at the end of a file that are read for its last exchange.
 const END: u64 = 512 * 1024;
@@ -83,7 +81,7 @@ impl Session {
         let failed = |source| SessionError::Io { path: path.to_owned(), source };
         let read = match origin {
             SessionOrigin::Opencode => opencode::read(path, None),
-            _ => read_capped(path, LARGEST).map(|bytes| conversation(origin, &bytes)),
+            _ => scan::whole(path).map(|bytes| conversation(origin, &bytes)),
         };
         let mut read = read.map_err(failed)?;
         match origin {
@@ -141,7 +139,7 @@ pub(in crate::session) fn last_exchange(path: &Path, origin: SessionOrigin) -> s
 pub(in crate::session) fn entries(path: &Path, origin: SessionOrigin) -> std::io::Result<Vec<Entry>> {
     let read = match origin {
         SessionOrigin::Opencode => opencode::read(path, None)?,
-        _ => conversation(origin, &read_capped(path, LARGEST)?),
+        _ => conversation(origin, &scan::whole(path)?),
     };
     Ok(read.entries)
 }

@@ -101,7 +101,7 @@ impl ForeignPlaces {
     pub fn with_id(&self, id: &str) -> Vec<(PathBuf, SessionOrigin)> {
         let (mut found, wanted) = (Vec::new(), id.to_ascii_lowercase());
         for SessionCandidate { file, origin, row: ready, .. } in self.candidates(None) {
-            let name = file.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let name = list::stem(&file.path);
             // Names end with the id, unless the file was renamed; then the lines have it.
             let known = match (origin, name.get(name.len().saturating_sub(UUID)..)) {
                 (Codex | Pi, Some(end)) if is_uuid(end) => end.to_owned(),
@@ -208,11 +208,13 @@ fn claude_files(root: &Path, cwd: Option<&Path>) -> Vec<SessionCandidate> {
     found
 }
 
+/// The files of Codex. One that is there twice is the uncompressed one.
 fn files_below(root: &Path, depth: usize) -> Vec<ListedFile> {
     let (mut files, mut level) = (Vec::new(), vec![root.to_owned()]);
     for _ in 0..=depth {
         level = distinct(level.iter().flat_map(|folder| list::read_dir(folder, &mut files)).collect());
     }
+    files.retain(|file| !scan::is_packed(&file.path) || !file.path.with_extension("").exists());
     files
 }
 
@@ -260,7 +262,7 @@ pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Optio
     let changed = times::millis(file.modified);
     if seen.id.is_empty() || origin == Claude {
         // A session continued under another id still has the lines of the first.
-        seen.id = file.path.file_stem()?.to_string_lossy().into_owned();
+        seen.id = list::stem(&file.path);
     }
     Some(SessionRow {
         path: file.path.clone(),
@@ -322,6 +324,10 @@ trait Look: Default {
 /// Scans a small file, or both ends of a large one.
 fn look<L: Look>(file: &ListedFile) -> io::Result<ForeignFacts> {
     let mut looked = L::default();
+    if scan::is_packed(&file.path) {
+        lines(&scan::whole(&file.path)?).for_each(|line| looked.line(line));
+        return Ok(std::mem::take(looked.facts_mut()));
+    }
     let mut opened = open_regular(&file.path)?;
     if file.size <= WHOLE {
         let bytes = scan::end_of(&mut opened, WHOLE)?;

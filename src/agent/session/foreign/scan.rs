@@ -1,14 +1,15 @@
 //! Reads the beginning and the end of files, without the rest.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use ruzstd::decoding::StreamingDecoder;
 use serde_json::Value;
 
 use crate::session::read::{bare, lines};
 use crate::session::surrogates::{repair, repair_json};
 use crate::settings::private_files::open_regular;
+use tau_tools::regular_files::read_capped;
 
 /// The size limit of another agent's session, in bytes.
 pub(super) const LARGEST: u64 = 512 * 1024 * 1024;
@@ -19,8 +20,37 @@ const LINE: u64 = 64 * 1024 * 1024;
 /// The number of bytes read at once.
 const PIECE: usize = 16 * 1024;
 
+/// Whether a file is compressed, as Codex does with its older sessions.
+pub(super) fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "zst")
+}
+
+/// The content of a file, uncompressed. Fails with errors of the file system, and if it is damaged or too large.
+pub(super) fn whole(path: &Path) -> io::Result<Vec<u8>> {
+    let packed = read_capped(path, LARGEST)?;
+    if !is_packed(path) {
+        return Ok(packed);
+    }
+    let mut bytes = Vec::new();
+    let reader = StreamingDecoder::new(packed.as_slice()).map_err(io::Error::other)?;
+    reader.take(LARGEST.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the session is too large"));
+    }
+    Ok(bytes)
+}
+
+/// Like [`head`], for the file at a path.
+pub(super) fn head_of(path: &Path, take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+    if is_packed(path) {
+        head(&mut whole(path)?.as_slice(), take)
+    } else {
+        head(&mut open_regular(path)?, take)
+    }
+}
+
 /// Passes the first lines that are not blank to `take`, until it returns false.
-pub(super) fn head(file: &mut File, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+pub(super) fn head(file: &mut impl Read, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(PIECE, file);
     let (mut line, mut scanned) = (Vec::new(), 0_u64);
     while scanned < HEAD {
@@ -41,13 +71,15 @@ pub(super) fn head(file: &mut File, mut take: impl FnMut(&[u8]) -> bool) -> io::
 
 /// The last complete lines of a file: at most `most` bytes.
 pub(super) fn end(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut file = open_regular(path)?;
-    end_of(&mut file, most)
+    match is_packed(path) {
+        true => end_of(&mut Cursor::new(whole(path)?), most),
+        false => end_of(&mut open_regular(path)?, most),
+    }
 }
 
 /// Like [`end`], for an open file.
-pub(super) fn end_of(file: &mut File, most: u64) -> io::Result<Vec<u8>> {
-    let from = file.metadata()?.len().saturating_sub(most);
+pub(super) fn end_of(file: &mut (impl Read + Seek), most: u64) -> io::Result<Vec<u8>> {
+    let from = file.seek(SeekFrom::End(0))?.saturating_sub(most);
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();
     file.take(most).read_to_end(&mut bytes)?;

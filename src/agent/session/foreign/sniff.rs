@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::{claude, codex, opencode, scan};
-use crate::settings::private_files::open_regular;
 use tau_protocol::session_row::SessionOrigin;
 
 /// The other agent that wrote the file, as far as its first lines show. pi's files cannot be distinguished
@@ -12,9 +11,8 @@ pub fn sniff(path: &Path) -> Option<SessionOrigin> {
     if opencode::is_session(path) {
         return Some(SessionOrigin::Opencode);
     }
-    let mut file = open_regular(path).ok()?;
     let mut origin = None;
-    scan::head(&mut file, |line| {
+    scan::head_of(path, |line| {
         origin = of_line(line);
         origin.is_none()
     })
