@@ -4,6 +4,7 @@
 
 mod continued;
 mod listed;
+mod shapes;
 
 use std::collections::BTreeMap;
 use std::fs;

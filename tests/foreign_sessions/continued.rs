@@ -15,16 +15,16 @@ use crate::support::server::Server;
 const RECORDED: &str = "/home/dev/shop";
 
 /// What opencode wrote, as statements.
-const OPENCODE: &str = include_str!("opencode.sql");
+pub(super) const OPENCODE: &str = include_str!("opencode.sql");
 
 /// A home with sessions of other agents, and a server.
-struct Place {
+pub(super) struct Place {
     home: tempfile::TempDir,
     server: Server,
 }
 
 impl Place {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let place =
             Place { home: tempfile::tempdir().unwrap(), server: Server::start(vec![says("well")]).await };
         fs::create_dir_all(place.work()).unwrap();
@@ -45,7 +45,7 @@ impl Place {
     }
 
     /// Puts a recording in its place, as if it had been made in this directory.
-    fn put(&self, path: &str, recording: &str) -> PathBuf {
+    pub(super) fn put(&self, path: &str, recording: &str) -> PathBuf {
         let work = self.work().to_string_lossy().into_owned();
         let path = self.at(&path.replace("DIR", &work.replace(|c: char| !c.is_ascii_alphanumeric(), "-")));
         crate::support::write(&path, &recording.replace(RECORDED, &work));
@@ -69,7 +69,7 @@ impl Place {
     }
 
     /// The database of opencode, made from these statements.
-    fn opencode(&self, statements: &str) -> PathBuf {
+    pub(super) fn opencode(&self, statements: &str) -> PathBuf {
         let path = self.at(".local/share/opencode/opencode.db");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let connection = Connection::open(&path).unwrap();
@@ -79,26 +79,26 @@ impl Place {
         path
     }
 
-    async fn run(&self, args: &[&str]) -> Ended {
+    pub(super) async fn run(&self, args: &[&str]) -> Ended {
         let mut command = bare(&self.work());
         command.env("HOME", self.home.path()).env("TAU_HOME", self.at("tau")).args(args);
         run(&mut command, None).await
     }
 
-    async fn rows(&self, args: &[&str]) -> Vec<Value> {
+    pub(super) async fn rows(&self, args: &[&str]) -> Vec<Value> {
         let args: Vec<&str> = ["sessions", "--json"].iter().chain(args).copied().collect();
         let ended = self.run(&args).await;
         assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{ended:?}");
         serde_json::from_str(&ended.out).unwrap()
     }
 
-    async fn say(&self, args: &[&str]) -> Ended {
+    pub(super) async fn say(&self, args: &[&str]) -> Ended {
         let args: Vec<&str> = ["--model", "own/m", "-p", "continue"].iter().chain(args).copied().collect();
         self.run(&args).await
     }
 
     /// The last request: a line a message, without the system prompt.
-    fn sent(&self) -> Vec<String> {
+    pub(super) fn sent(&self) -> Vec<String> {
         let requests = self.server.requests();
         let body = requests.last().unwrap().split_once("\r\n\r\n").unwrap().1;
         let body: Value = serde_json::from_str(body).unwrap();
@@ -106,7 +106,7 @@ impl Place {
     }
 
     /// Every file of other agents, with its bytes.
-    fn originals(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+    pub(super) fn originals(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut found = BTreeMap::new();
         for place in [".claude", ".codex", ".pi", ".local/share/opencode"] {
             files(&self.at(place), &mut found);

@@ -3,6 +3,8 @@
 //! An answer is written as one line per block, with one message id; here it is one entry. The results of its
 //! calls are attached to their lines; here they follow each other, because all of them are sent.
 
+mod user_text;
+
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,7 @@ use crate::session::entry::millis;
 use tau_protocol::message::{Block, StopReason, Usage};
 use tau_protocol::model::Api;
 use tau_tools::Content;
+use user_text::{CAVEAT, UserText, classify_text, own_words, split_notes};
 
 /// The fields of a line that lists need, and by which it is recognised.
 #[derive(Debug, Default, Deserialize)]
@@ -82,38 +85,20 @@ impl<'a> Glance<'a> {
     }
 }
 
-/// The words of the program before a command for itself, which the model is not to answer.
-const CAVEAT: &str = "Caveat: The messages below";
-
 /// The model of answers that the program itself has written, such as errors.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// Commands that Claude Code handles itself, announced or not.
-const FOR_ITSELF: [&str; 12] = [
-    "/clear", "/compact", "/config", "/context", "/cost", "/exit", "/login", "/logout", "/model", "/rename",
-    "/resume", "/status",
+/// Attachments with the text of something that a prompt or an editor names, and the fields that have it.
+const ATTACHED: [(&str, &str); 5] = [
+    ("file", "/content/file/content"),
+    ("file", "/content/content"),
+    ("directory", "/content"),
+    ("selected_lines_in_ide", "/content"),
+    ("edited_text_file", "/snippet"),
 ];
 
-/// Elements in a prompt that the program or an editor has written.
-const NOTES: [&str; 5] =
-    ["ide_opened_file", "ide_selection", "ide_diagnostics", "system-reminder", "local-command-caveat"];
-
-/// The text of a prompt behind such elements.
-fn own_words(text: &str) -> &str {
-    let mut rest = text;
-    loop {
-        let trimmed = rest.trim_start();
-        let note = NOTES.iter().find_map(|name| {
-            let inner = trimmed.strip_prefix('<')?.strip_prefix(*name)?.strip_prefix('>')?;
-            Some(inner.split_once(&format!("</{name}>")).map_or("", |(_, behind)| behind))
-        });
-        match note {
-            Some(behind) => rest = behind,
-            None if rest.len() == text.len() => return text,
-            None => return trimmed,
-        }
-    }
-}
+/// What the program answers in the model's place when it wants none.
+const NO_ANSWER: &str = "No response requested.";
 
 impl Glance<'_> {
     /// The message id of an answer.
@@ -135,49 +120,6 @@ pub(super) fn is_line(line: &[u8]) -> bool {
         let is_message = matches!(kind, "user" | "assistant" | "system") && glance.session_id.is_some();
         is_message || matches!(kind, "queue-operation" | "file-history-snapshot") || kind == "summary"
     })
-}
-
-/// The kinds of messages in the user's role.
-#[derive(Debug, PartialEq)]
-enum UserText {
-    Prompt(String),
-    /// A command that is a prompt, unless the program does it itself.
-    Slash(String),
-    /// A shell command.
-    Command(String),
-    /// The output of a command.
-    Output(String),
-    /// Text that the program wrote for itself.
-    Nothing,
-}
-
-fn classify_text(text: &str) -> UserText {
-    let inner = |name: &str| {
-        let rest = text.split_once(&format!("<{name}>"))?.1;
-        Some(rest.split_once(&format!("</{name}>")).map_or(rest, |(inner, _)| inner).to_owned())
-    };
-    let trimmed = text.trim_start();
-    if trimmed.starts_with("<command-name>") || trimmed.starts_with("<command-message>") {
-        let name = inner("command-name").unwrap_or_default();
-        let arguments = inner("command-args").unwrap_or_default();
-        if FOR_ITSELF.contains(&name.as_str()) {
-            return UserText::Nothing;
-        }
-        return UserText::Slash(format!("{name} {arguments}").trim().to_owned());
-    }
-    if trimmed.starts_with("<bash-input>") {
-        return UserText::Command(inner("bash-input").unwrap_or_default());
-    }
-    if trimmed.starts_with("<bash-stdout>") || trimmed.starts_with("<bash-stderr>") {
-        let (out, errors) =
-            (inner("bash-stdout").unwrap_or_default(), inner("bash-stderr").unwrap_or_default());
-        return UserText::Output(out + &errors);
-    }
-    let is_note = ["<local-command-", CAVEAT, "[Request interrupted by user"];
-    if is_note.iter().any(|start| trimmed.starts_with(start)) {
-        return UserText::Nothing;
-    }
-    UserText::Prompt(text.to_owned())
 }
 
 /// The summaries that older versions wrote as titles, each for the message that was the last one. A file can also have
@@ -244,8 +186,8 @@ struct Reader {
     owners: HashMap<At, At>,
     /// The entry that the previous line is attached to.
     before: Option<At>,
-    /// The tokens before the next summary.
-    compacted: u64,
+    /// What the program says of the next summary.
+    compacted: Value,
     /// A user command whose output comes next.
     command: Option<String>,
     /// Whether the previous message announces a command for the program itself.
@@ -263,13 +205,17 @@ impl Reader {
             "file-history-snapshot" => self.draft.leave_out("file checkpoint"),
             _ => {}
         }
-        if line.get("isSidechain").and_then(Value::as_bool) == Some(true) {
+        if is(line, "isSidechain") {
             if matches!(kind, "user" | "assistant") {
                 self.draft.leave_out("subagent message");
             }
             return;
         }
         let Some(id) = text_of(line, "uuid") else { return };
+        // The program also counts a line once that stands there twice.
+        if self.lines.contains_key(id) {
+            return;
+        }
         if self.cwd.is_none() {
             self.cwd = text_of(line, "cwd").map(PathBuf::from);
         }
@@ -277,13 +223,13 @@ impl Reader {
         let time = text_of(line, "timestamp").and_then(millis).unwrap_or_default();
         let at = match kind {
             "user" => self.user(id, parent, time, line),
+            "attachment" => {
+                line.get("attachment").and_then(|attached| self.attachment(id, parent, time, attached))
+            }
             "assistant" => self.assistant(id, parent, time, line),
             "system" => {
                 if text_of(line, "subtype") == Some("compact_boundary") {
-                    self.compacted = line
-                        .get("compactMetadata")
-                        .map(|data| number_of(data, "preTokens"))
-                        .unwrap_or_default();
+                    self.compacted = line.get("compactMetadata").cloned().unwrap_or_default();
                 }
                 None
             }
@@ -302,19 +248,63 @@ impl Reader {
             None => None,
             Some(None) => self.before,
             Some(Some(at)) => *at,
-        }?;
+        };
+        at.map(|at| self.behind_results(at))
+    }
+
+    /// The last result of the answer that an entry is or belongs to.
+    fn behind_results(&self, at: At) -> At {
         let answer = self.owners.get(&at).copied().unwrap_or(at);
-        Some(self.tails.get(&answer).copied().unwrap_or(at))
+        self.tails.get(&answer).copied().unwrap_or(at)
+    }
+
+    /// Adds a summary. The messages that it keeps come before it in the file, and what follows them may be attached
+    /// to the last of them.
+    fn summary(&mut self, id: &str, parent: Option<At>, time: i64, summary: String) -> At {
+        let about = std::mem::take(&mut self.compacted);
+        let segment = about.get("preservedSegment").unwrap_or(&Value::Null);
+        let end =
+            |field: &str| Some((text_of(segment, field)?, (*self.lines.get(text_of(segment, field)?)?)?));
+        let (head, tail) = (end("headUuid"), end("tailUuid"));
+        let parent = tail.map(|(_, at)| self.behind_results(at)).or(parent);
+        let kept = head.map(|(_, at)| at);
+        let at = self.draft.compaction(id, parent, time, summary, number_of(&about, "preTokens"), kept);
+        if let Some((tail, _)) = tail {
+            self.lines.insert(tail.to_owned(), Some(at));
+        }
+        at
+    }
+
+    /// Adds what was attached to the conversation: a message that the user sent while the model worked, or text for the
+    /// model.
+    fn attachment(&mut self, id: &str, parent: Option<At>, time: i64, attached: &Value) -> Option<At> {
+        let kind = text_of(attached, "type")?;
+        if kind == "queued_command" {
+            return self.content(id, parent, time, attached.get("prompt")?, is(attached, "isMeta"));
+        }
+        let mut fields =
+            ATTACHED.iter().filter(|(known, _)| *known == kind).map(|(_, field)| field).peekable();
+        fields.peek()?;
+        let Some(text) = fields.find_map(|field| attached.pointer(field)?.as_str()) else {
+            self.draft.leave_out("attached file");
+            return None;
+        };
+        let name = text_of(attached, "filename").or_else(|| text_of(attached, "path")).unwrap_or_default();
+        Some(self.draft.note(id, parent, time, "claude.attachment", format!("{kind} {name}:\n{text}")))
     }
 
     fn assistant(&mut self, id: &str, parent: Option<At>, time: i64, line: &Value) -> Option<At> {
         let message = line.get("message")?;
         let group = text_of(message, "id").unwrap_or(id);
         let mut blocks = self.answer_blocks(message.get("content")?);
-        let is_error = line.get("isApiErrorMessage").and_then(Value::as_bool) == Some(true);
+        let model = text_of(message, "model");
+        if model == Some(SYNTHETIC) && texts(&blocks) == NO_ANSWER {
+            return None;
+        }
+        let is_error = is(line, "isApiErrorMessage");
         let error = is_error.then(|| texts(&std::mem::take(&mut blocks)));
         // The program's own words have no model: that of the answer before stays.
-        match text_of(message, "model") {
+        match model {
             Some(model) if model != SYNTHETIC => model.clone_into(&mut self.model),
             _ => {}
         }
@@ -336,8 +326,9 @@ impl Reader {
     }
 
     fn answer_blocks(&mut self, content: &Value) -> Vec<Block> {
+        let Some(parts) = content.as_array() else { return self.draft.blocks(content) };
         let mut blocks = Vec::new();
-        for block in content.as_array().into_iter().flatten() {
+        for block in parts {
             if text_of(block, "type") == Some("tool_use") {
                 let (id, name) =
                     (text_of(block, "id").unwrap_or_default(), text_of(block, "name").unwrap_or_default());
@@ -351,17 +342,22 @@ impl Reader {
 
     fn user(&mut self, id: &str, parent: Option<At>, time: i64, line: &Value) -> Option<At> {
         let content = line.get("message")?.get("content")?;
-        let flag = |name: &str| line.get(name).and_then(Value::as_bool) == Some(true);
-        if flag("isCompactSummary") {
+        if is(line, "isCompactSummary") {
             let summary = texts(&self.draft.blocks(content));
-            return Some(self.draft.compaction(
-                id,
-                parent,
-                time,
-                summary,
-                std::mem::take(&mut self.compacted),
-            ));
+            return Some(self.summary(id, parent, time, summary));
         }
+        self.content(id, parent, time, content, is(line, "isMeta"))
+    }
+
+    /// Adds the content of a message in the user's role.
+    fn content(
+        &mut self,
+        id: &str,
+        parent: Option<At>,
+        time: i64,
+        content: &Value,
+        is_meta: bool,
+    ) -> Option<At> {
         let mut last = None;
         for block in content.as_array().into_iter().flatten() {
             if text_of(block, "type") == Some("tool_result") {
@@ -370,7 +366,7 @@ impl Reader {
         }
         let mut blocks = self.draft.blocks(content);
         let is_announced = std::mem::take(&mut self.is_announced);
-        if flag("isMeta") {
+        if is_meta {
             self.is_announced = texts(&blocks).contains(CAVEAT);
             return self.add_program_note(id, last.or(parent), time, &blocks).or(last);
         }
@@ -434,20 +430,8 @@ impl Reader {
     }
 }
 
-/// Takes what the program or an editor has written out of a prompt, and returns it.
-fn split_notes(blocks: &mut Vec<Block>) -> Vec<Block> {
-    let mut notes = Vec::new();
-    for block in blocks.iter_mut() {
-        let Block::Text { text, .. } = block else { continue };
-        let words = own_words(text);
-        if words.len() < text.len() {
-            let note = text.get(..text.len().saturating_sub(words.len())).unwrap_or_default();
-            notes.push(Block::text(note.trim()));
-            *text = words.to_owned();
-        }
-    }
-    blocks.retain(|block| block.as_text().is_none_or(|text| !text.trim().is_empty()));
-    notes
+fn is(value: &Value, flag: &str) -> bool {
+    value.get(flag).and_then(Value::as_bool) == Some(true)
 }
 
 fn texts(blocks: &[Block]) -> String {

@@ -14,11 +14,16 @@ use tau_protocol::message::{AssistantMessage, Block, StopReason, Usage};
 use tau_protocol::model::Api;
 use tau_tools::Content;
 
-/// The beginnings of the program's own messages in the user's role, for which tau has its own.
-const OF_PROGRAM: [&str; 9] = [
-    "<environment_context>", "<user_instructions>", "<permissions instructions>", "<INSTRUCTIONS>",
-    "<turn_aborted>", "<subagent_notification>", "# AGENTS.md instructions", "<image name=", "</image>",
+/// The elements of the program's own messages in the user's role, for which tau has its own.
+const OF_PROGRAM: [&str; 6] = [
+    "environment_context", "user_instructions", "permissions instructions", "INSTRUCTIONS", "turn_aborted",
+    "subagent_notification",
 ];
+/// The beginnings of others, and their ends.
+const MARKED: [(&str, &str); 3] =
+    [("# AGENTS.md instructions", "</INSTRUCTIONS>"), ("<image name=", ">"), ("</image>", "</image>")];
+/// The element of a skill that was used, which is for the model.
+const SKILL: &str = "skill";
 /// The heading that an editor puts before a prompt, and the heading of the prompt itself.
 const EDITOR: [&str; 2] = ["# Context from my IDE", "## My request for Codex:"];
 
@@ -129,7 +134,7 @@ pub(super) fn prompt(line: &[u8]) -> Option<String> {
     blocks
         .iter()
         .filter_map(|block| text_of(block, "text"))
-        .find(|text| !is_of_program(text) && command_run(text).is_none())
+        .find(|text| !is_of_program(text) && !is_element(text, SKILL) && command_run(text).is_none())
         .map(|text| request(text).to_owned())
 }
 
@@ -142,8 +147,16 @@ fn request(text: &str) -> &str {
     }
 }
 
+/// Whether a text is one of the program: as a whole, because a prompt can begin like one.
 fn is_of_program(text: &str) -> bool {
-    OF_PROGRAM.iter().any(|start| text.trim_start().starts_with(start))
+    let text = text.trim();
+    let is_marked = |(start, end): &(&str, &str)| text.starts_with(start) && text.ends_with(end);
+    OF_PROGRAM.iter().any(|name| is_element(text, name)) || MARKED.iter().any(is_marked)
+}
+
+fn is_element(text: &str, name: &str) -> bool {
+    let text = text.trim();
+    text.starts_with(&format!("<{name}>")) && text.ends_with(&format!("</{name}>"))
 }
 
 /// The conversation in the lines of a file, or in those of its end.
@@ -261,6 +274,13 @@ impl Reader {
                     return;
                 }
                 blocks.retain(|block| block.as_text().is_none_or(|text| !is_of_program(text)));
+                let is_skill =
+                    |block: &mut Block| block.as_text().is_some_and(|text| is_element(text, SKILL));
+                for skill in blocks.extract_if(.., is_skill) {
+                    let text = skill.as_text().unwrap_or_default().to_owned();
+                    self.leaf = Some(self.draft.note("", self.leaf, self.time, "codex.skill", text));
+                    self.answer = None;
+                }
                 if blocks.is_empty() {
                     return;
                 }

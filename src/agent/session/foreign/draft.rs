@@ -145,7 +145,7 @@ impl Draft {
         self.add(id, parent, time, Body::Message { message: Message::ToolResult(message).into() })
     }
 
-    /// Adds a summary that replaces everything before it.
+    /// Adds a summary that replaces everything before it, except what begins with `kept`.
     pub(super) fn compaction(
         &mut self,
         id: &str,
@@ -153,22 +153,29 @@ impl Draft {
         time: i64,
         summary: String,
         tokens: u64,
+        kept: Option<At>,
     ) -> At {
+        let kept = kept.and_then(|at| self.entries.get(at)).map(|entry| entry.id.to_string());
         let body = Body::Compaction {
             summary,
-            first_kept_entry_id: String::new(),
+            first_kept_entry_id: kept.clone().unwrap_or_default(),
             tokens_before: tokens,
             details: None,
             usage: None,
         };
         let at = self.add(id, parent, time, body);
-        if let Some(Entry { id, body: Body::Compaction { first_kept_entry_id: first, .. }, .. }) =
-            self.entries.get_mut(at)
+        if kept.is_none()
+            && let Some(Entry { id, body: Body::Compaction { first_kept_entry_id: first, .. }, .. }) =
+                self.entries.get_mut(at)
         {
-            // Nothing before it is kept.
             *first = id.to_string();
         }
         at
+    }
+
+    /// The index of the next entry.
+    pub(super) fn next(&self) -> At {
+        self.entries.len()
     }
 
     /// Counts content that is not carried over.

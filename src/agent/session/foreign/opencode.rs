@@ -7,6 +7,7 @@
 mod database;
 mod storage;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -32,8 +33,8 @@ struct StoredSession {
     title: String,
     created: i64,
     updated: i64,
-    /// The first of the messages that were reverted.
-    reverted: Option<String>,
+    /// The first of the messages that were reverted, and the part of it with which that begins, if not the first.
+    reverted: Option<(String, Option<String>)>,
     /// The number of messages; 0 if they were not counted.
     messages: u64,
     /// The number of its subagents' sessions.
@@ -44,8 +45,10 @@ struct StoredSession {
 #[derive(Debug)]
 struct StoredMessage {
     id: String,
+    /// Null if it is damaged, as a part.
     data: Value,
-    parts: Vec<Value>,
+    /// The parts by their ids.
+    parts: Vec<(String, Value)>,
 }
 
 /// Whether an id is a valid file name.
@@ -106,23 +109,36 @@ fn row(path: PathBuf, stored: StoredSession, first_prompt: impl FnOnce() -> Opti
     }
 }
 
+/// The reverted part of a session, from its description.
+fn reverted(revert: &Value) -> Option<(String, Option<String>)> {
+    Some((text_of(revert, "messageID")?.to_owned(), text_of(revert, "partID").map(str::to_owned)))
+}
+
 fn conversation(stored: StoredSession, messages: Vec<StoredMessage>) -> Conversation {
-    let mut reader = Reader::default();
-    for message in &messages {
-        if stored.reverted.as_ref().is_some_and(|reverted| message.id >= *reverted) {
+    let (mut reader, mut damaged) = (Reader::default(), 0_usize);
+    for mut message in messages {
+        if let Some((reverted, part)) = stored.reverted.as_ref().filter(|(first, _)| message.id >= *first) {
             reader.draft.leave_out("reverted message");
-            continue;
+            match part {
+                Some(part) if message.id == *reverted => message.parts.retain(|(id, _)| id < part),
+                _ => continue,
+            }
         }
+        let count = message.parts.len().saturating_add(usize::from(message.data.is_null()));
+        message.parts.retain(|(_, part)| !part.is_null());
+        damaged = damaged.saturating_add(count.saturating_sub(message.parts.len()));
+        let first = reader.draft.next();
         match text_of(&message.data, "role") {
-            Some("user") => reader.user(message),
-            Some("assistant") => reader.assistant(message),
+            Some("user") => reader.user(&message),
+            Some("assistant") => reader.assistant(&message),
             _ => {}
         }
+        reader.firsts.insert(message.id, first);
     }
     (0..stored.children).for_each(|_| reader.draft.leave_out("subagent transcript"));
     let is_named = !UNTITLED.iter().any(|start| stored.title.starts_with(start));
     let name = Some(stored.title).filter(|title| is_named && !title.trim().is_empty());
-    reader.draft.into_conversation(stored.directory, name, 0)
+    reader.draft.into_conversation(stored.directory, name, damaged)
 }
 
 #[derive(Default)]
@@ -131,12 +147,16 @@ struct Reader {
     leaf: Option<At>,
     /// The tokens of the last request.
     tokens: u64,
+    /// The first entry of each message.
+    firsts: HashMap<String, At>,
+    /// The first entry that the next summary keeps.
+    kept: Option<At>,
 }
 
 impl Reader {
     fn user(&mut self, message: &StoredMessage) {
         let (mut blocks, mut notes) = (Vec::new(), Vec::new());
-        for part in &message.parts {
+        for (_, part) in &message.parts {
             match text_of(part, "type").unwrap_or_default() {
                 "text" if flag(part, "ignored") => {}
                 // The program has added it to the prompt, as the text of a file.
@@ -144,7 +164,11 @@ impl Reader {
                 "text" => blocks.extend(text_of(part, "text").map(Block::text)),
                 "file" => blocks.extend(self.file(part)),
                 // It asks for the next summary.
-                "compaction" => return,
+                "compaction" => {
+                    let first = text_of(part, "tail_start_id").and_then(|id| self.firsts.get(id));
+                    self.kept = first.copied();
+                    return;
+                }
                 _ => {}
             }
         }
@@ -175,10 +199,11 @@ impl Reader {
     fn assistant(&mut self, message: &StoredMessage) {
         let time = creation_time(&message.data);
         if flag(&message.data, "summary") {
-            let texts = message.parts.iter().filter(|part| text_of(part, "type") == Some("text"));
-            let summary: Vec<&str> = texts.filter_map(|part| text_of(part, "text")).collect();
+            let texts = message.parts.iter().filter(|(_, part)| text_of(part, "type") == Some("text"));
+            let summary: Vec<&str> = texts.filter_map(|(_, part)| text_of(part, "text")).collect();
             if !summary.is_empty() {
-                let at = self.draft.compaction(&message.id, self.leaf, time, summary.join("\n"), self.tokens);
+                let (summary, kept) = (summary.join("\n"), self.kept.take());
+                let at = self.draft.compaction(&message.id, self.leaf, time, summary, self.tokens, kept);
                 self.leaf = Some(at);
             }
             return;
@@ -187,7 +212,7 @@ impl Reader {
         self.tokens = usage.total_tokens;
         let mut step = Step { answer: answer(message, time), results: Vec::new() };
         step.answer.usage = usage;
-        for part in &message.parts {
+        for (_, part) in &message.parts {
             match text_of(part, "type").unwrap_or_default() {
                 // The following parts were answered after the results.
                 "step-start" if !step.results.is_empty() => {

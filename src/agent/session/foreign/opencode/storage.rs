@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{StoredMessage, StoredSession, is_plain, row};
+use super::{StoredMessage, StoredSession, is_plain, reverted, row};
 use crate::session::foreign::content::{number_of, text_of};
 use crate::session::foreign::scan::LARGEST;
 use tau_protocol::session_row::SessionRow;
@@ -45,7 +45,7 @@ fn read_session(path: &Path) -> Option<StoredSession> {
         created: i64::try_from(time("created")).unwrap_or_default(),
         updated: i64::try_from(time("updated")).unwrap_or_default(),
         children: 0,
-        reverted: data.get("revert").and_then(|revert| text_of(revert, "messageID")).map(str::to_owned),
+        reverted: data.get("revert").and_then(reverted),
         messages: 0,
     })
 }
@@ -71,7 +71,7 @@ pub(super) fn row_of(path: &Path) -> Option<SessionRow> {
     Some(row(path.to_owned(), stored, || {
         let (_, messages) = read(path, None).ok()?;
         let first = messages.iter().find(|message| text_of(&message.data, "role") == Some("user"))?;
-        first.parts.iter().find_map(|part| text_of(part, "text")).map(str::to_owned)
+        first.parts.iter().find_map(|(_, part)| text_of(part, "text")).map(str::to_owned)
     }))
 }
 
@@ -84,13 +84,14 @@ pub(super) fn read(path: &Path, last: Option<usize>) -> io::Result<(StoredSessio
     let skip = last.map(|last| files.len().saturating_sub(last)).unwrap_or_default();
     let (mut messages, mut left) = (Vec::new(), LARGEST);
     for file in files.iter().skip(skip) {
-        let Some(data) = json(file, SMALL) else { continue };
+        let data = json(file, SMALL).unwrap_or_default();
         let id = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let mut parts = Vec::new();
         for part in names(&storage.join("part").join(&id)) {
             let Ok(bytes) = read_capped(&part, left) else { continue };
             left = left.saturating_sub(bytes.len() as u64);
-            parts.extend(serde_json::from_slice::<Value>(&bytes));
+            let id = part.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            parts.push((id, serde_json::from_slice(&bytes).unwrap_or_default()));
         }
         messages.push(StoredMessage { id, data, parts });
     }

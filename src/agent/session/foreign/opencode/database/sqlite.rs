@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::Value;
 
-use super::super::{StoredMessage, StoredSession, flag, is_plain, row};
+use super::super::{StoredMessage, StoredSession, flag, is_plain, reverted, row};
 use crate::session::foreign::content::text_of;
 use crate::session::foreign::scan::LARGEST;
 use tau_protocol::session_row::SessionRow;
@@ -105,7 +105,7 @@ fn session_from_row(row: &Row<'_>) -> rusqlite::Result<StoredSession> {
         created: row.get(3)?,
         updated: row.get(4)?,
         children: 0,
-        reverted: revert.as_ref().and_then(|revert| text_of(revert, "messageID")).map(str::to_owned),
+        reverted: revert.as_ref().and_then(reverted),
         messages: row.get::<_, i64>(6)?.unsigned_abs(),
     })
 }
@@ -172,14 +172,14 @@ pub(in super::super) fn read(
         .map_err(to_io_error)?;
     let (mut messages, mut size) = (Vec::new(), 0_u64);
     for (id, data) in found.flatten() {
-        let Ok(data) = serde_json::from_str(&data) else { continue };
+        let data = serde_json::from_str(&data).unwrap_or_default();
         let mut message = StoredMessage { id, data, parts: Vec::new() };
-        for (_, data) in parts.query_map([&message.id], texts).map_err(to_io_error)?.flatten() {
+        for (id, data) in parts.query_map([&message.id], texts).map_err(to_io_error)?.flatten() {
             size = size.saturating_add(data.len() as u64);
             if size > LARGEST {
                 return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the session is too large"));
             }
-            message.parts.extend(serde_json::from_str::<Value>(&data));
+            message.parts.push((id, serde_json::from_str(&data).unwrap_or_default()));
         }
         messages.push(message);
     }
