@@ -1,5 +1,7 @@
 //! `tau import`: set-ups of other agents, what they mean, and what is written.
 
+mod limits;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

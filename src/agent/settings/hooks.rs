@@ -207,6 +207,9 @@ pub fn of_toml(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<UserError>) {
 #[serde(default)]
 struct JsonFile {
     hooks: Option<BTreeMap<String, Value>>,
+    /// Whether the user has switched them off.
+    #[serde(rename = "disableAllHooks")]
+    are_off: Value,
 }
 
 /// Hooks of an event with one matcher.
@@ -254,7 +257,7 @@ fn in_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<HookProblem>) {
         JsonFile::default()
     });
     let mut hooks = Vec::new();
-    for (name, groups) in file.hooks.unwrap_or_default() {
+    for (name, groups) in file.hooks.filter(|_| file.are_off != true).unwrap_or_default() {
         let event = match HookEvent::from_name(&name) {
             Ok(event) => event,
             Err(error) => {

@@ -16,8 +16,8 @@ use tau_tools::regular_files::read_text;
 use tau_tools::shell_word::quote;
 
 /// Parts of the settings that are taken over or said to be left, or about the program's own screen and state.
-const KNOWN: [&str; 15] = *tau_tools::words!(
-    "$schema permissions hooks env model statusLine enabledPlugins extraKnownMarketplaces theme \
+const KNOWN: [&str; 16] = *tau_tools::words!(
+    "$schema permissions hooks disableAllHooks env model statusLine enabledPlugins extraKnownMarketplaces theme \
      cleanupPeriodDays includeCoAuthoredBy spinnerTipsEnabled feedbackSurveyState autoUpdatesChannel \
      skipDangerousModePermissionPrompt"
 );
@@ -125,7 +125,12 @@ fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
         fields(settings, "hooks").filter_map(|(_, groups)| groups.as_array()).map(Vec::len).sum::<usize>();
     if hooks > 0 {
         let what = format!("hooks: {}", pluralize(hooks as u64, "group"));
-        found.change(file, what, setting("claude_hooks", "true"));
+        match settings.get("disableAllHooks").and_then(Value::as_bool) {
+            Some(true) => {
+                found.leave_out(file, what, "they are off there (disableAllHooks), so they are here")
+            }
+            _ => found.change(file, what, setting("claude_hooks", "true")),
+        }
     }
     let names: Vec<&str> = fields(settings, "env").map(|(name, _)| name.as_str()).collect();
     if !names.is_empty() {

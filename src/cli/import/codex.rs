@@ -16,6 +16,7 @@ const KNOWN: [&str; 18] = *tau_tools::words!(
      sandbox_mode sandbox_workspace_write mcp_servers notify profiles projects tui notice history \
      file_opener hide_agent_reasoning features"
 );
+const NO_TEXT: &str = "it is not a text";
 /// Parts of a provider that are taken over or said to be left.
 const OF_PROVIDER: [&str; 8] = *tau_tools::words!(
     "name base_url env_key wire_api query_params http_headers env_http_headers requires_openai_auth"
@@ -88,6 +89,17 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
                     "a mode without questions is your choice: /mode auto, or the sandbox",
                 );
             }
+        }
+    }
+    for (field, why) in [
+        ("approval_policy", "a policy for each kind of question; choose permission_mode"),
+        ("model", NO_TEXT),
+        ("model_provider", NO_TEXT),
+        ("model_reasoning_effort", NO_TEXT),
+        ("sandbox_mode", NO_TEXT),
+    ] {
+        if config.get(field).is_some_and(|value| !value.is_string()) {
+            found.leave_out(file, field, why);
         }
     }
     if let Some(mode) = text_in(config, "sandbox_mode") {

@@ -62,11 +62,18 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value, places: &Places
         add_server(found, file, name, value, Variables::Env);
     }
     match config.get("permission") {
-        Some(Value::String(action)) => of_every_tool(found, file, action),
-        _ => fields(config, "permission").for_each(|(tool, value)| of_permission(found, file, tool, value)),
+        Some(Value::String(action)) => of_every_tool(found, file, "permission", action),
+        _ => {
+            for (tool, value, is_outweighed) in in_order(fields(config, "permission")) {
+                match value.as_str().filter(|_| is_every(tool)) {
+                    Some(action) => of_every_tool(found, file, "permission.*", action),
+                    None => of_permission(found, file, tool, value, is_outweighed),
+                }
+            }
+        }
     }
     for (tool, value) in fields(config, "tools").filter(|(_, value)| value.as_bool() == Some(false)) {
-        of_permission_as(found, file, &format!("tools.{tool}: {value}"), tool, &"deny".into());
+        of_rule(found, file, format!("tools.{tool}: {value}"), (tool, None), &"deny".into());
     }
     for path in config.get("instructions").and_then(Value::as_array).into_iter().flatten() {
         let Some(path) = path.as_str() else { continue };
@@ -98,8 +105,25 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value, places: &Places
     found.rest(file, "", config, &KNOWN);
 }
 
-fn of_every_tool(found: &mut Collector, file: &Path, action: &str) {
-    let what = format!("permission: {action}");
+fn is_every(pattern: &str) -> bool {
+    matches!(pattern, "*" | "**")
+}
+
+/// Rules in their order, in which the last one that fits counts, and whether a later one for everything outweighs what
+/// this one allows.
+fn in_order<'a>(
+    rules: impl Iterator<Item = (&'a String, &'a Value)>,
+) -> impl Iterator<Item = (&'a str, &'a Value, bool)> {
+    let rules: Vec<_> = rules.collect();
+    let is_limit = |(pattern, action): &(&String, &Value)| {
+        is_every(pattern) && action.as_str().is_some_and(|action| action != "allow")
+    };
+    let last = rules.iter().rposition(is_limit).unwrap_or_default();
+    rules.into_iter().enumerate().map(move |(at, (pattern, action))| (pattern.as_str(), action, at < last))
+}
+
+fn of_every_tool(found: &mut Collector, file: &Path, field: &str, action: &str) {
+    let what = format!("{field}: {action}");
     match action {
         "ask" => found.change(file, what, setting("permission_mode", "ask")),
         "allow" => {
@@ -120,37 +144,37 @@ fn of_every_tool(found: &mut Collector, file: &Path, action: &str) {
 }
 
 /// Rules of a tool: an action for all calls, or one for each pattern.
-fn of_permission(found: &mut Collector, file: &Path, tool: &str, value: &Value) {
+fn of_permission(found: &mut Collector, file: &Path, tool: &str, value: &Value, is_outweighed: bool) {
+    let is_allow = |action: &Value| action.as_str() == Some("allow");
+    let what =
+        |name: &str, action: &Value| format!("permission.{name}: {}", action.as_str().unwrap_or_default());
+    let outweighed = "a later rule for * outweighs it there";
     match value {
         Value::Object(patterns) => {
-            for (pattern, action) in patterns {
-                let what = format!("permission.{tool}: {}", action.as_str().unwrap_or_default());
+            for (pattern, action, is_late) in in_order(patterns.iter()) {
+                let what = what(&format!("{tool} {pattern}"), action);
                 // There the last pattern that fits decides, here the strictest list.
-                if pattern == "*" && action.as_str() != Some("allow") {
+                if is_every(pattern) && !is_allow(action) {
                     let why = "it would outweigh the patterns beside it; the permission mode asks";
                     found.leave_out(file, what, why);
-                    continue;
+                } else if (is_late || is_outweighed) && is_allow(action) {
+                    found.leave_out(file, what, outweighed);
+                } else {
+                    of_rule(found, file, what, (tool, Some(pattern)), action);
                 }
-                of_rule(found, file, &what, tool, Some(pattern), action);
             }
         }
-        action => {
-            let what = format!("permission.{tool}: {}", action.as_str().unwrap_or_default());
-            of_permission_as(found, file, &what, tool, action);
-        }
+        action if is_outweighed && is_allow(action) => found.leave_out(file, what(tool, action), outweighed),
+        action => of_rule(found, file, what(tool, action), (tool, None), action),
     }
 }
 
-fn of_permission_as(found: &mut Collector, file: &Path, what: &str, tool: &str, action: &Value) {
-    of_rule(found, file, what, tool, None, action);
-}
-
+/// A rule for the calls of a tool that fit a pattern, or for all.
 fn of_rule(
     found: &mut Collector,
     file: &Path,
-    what: &str,
-    tool: &str,
-    pattern: Option<&str>,
+    what: String,
+    (tool, pattern): (&str, Option<&str>),
     action: &Value,
 ) {
     let name = match tool {
@@ -169,8 +193,8 @@ fn of_rule(
         _ => return found.leave_out(file, what, "tau knows no such action"),
     };
     let rule = match pattern {
-        None | Some("*" | "**") => name.to_owned(),
-        Some(pattern) => format!("{name}({pattern})"),
+        Some(pattern) if !is_every(pattern) => format!("{name}({pattern})"),
+        _ => name.to_owned(),
     };
     found.change(file, what, Change::Rule { list, rule });
 }

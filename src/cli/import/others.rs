@@ -1,9 +1,11 @@
 //! pi, Gemini CLI and Cursor.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::Places;
-use super::claude::of_servers;
+use super::claude::{of_servers, setting};
 use super::found::{Collector, SetUp, json};
 
 pub(super) fn pi(places: &Places<'_>) -> SetUp {
@@ -29,7 +31,9 @@ pub(super) fn gemini(places: &Places<'_>) -> SetUp {
     match json(&file) {
         Some(Ok(mut settings)) => {
             with_braces(&mut settings);
+            exclude_servers(&mut settings);
             of_servers(&mut found, &file, &settings);
+            of_gemini(&mut found, &file, &settings);
         }
         Some(Err(error)) => found.leave_out(&file, "settings", &error),
         None => {}
@@ -46,6 +50,56 @@ pub(super) fn gemini(places: &Places<'_>) -> SetUp {
         "import it in the project's AGENTS.md, as @GEMINI.md",
     );
     found.finish()
+}
+
+/// Parts of its settings that are taken over, or about the program's own screen and state.
+const OF_GEMINI: [&str; 9] =
+    *tau_tools::words!("$schema mcpServers ui theme ide privacy telemetry output selectedAuthType");
+/// The same, of the groups in them.
+const IN_GROUPS: [(&str, &[&str]); 4] = [
+    ("general", &["defaultApprovalMode"]),
+    ("mcp", &["allowed", "excluded"]),
+    ("model", &["name"]),
+    ("security", &["auth"]),
+];
+
+fn of_gemini(found: &mut Collector, file: &Path, settings: &Value) {
+    for (group, value) in settings.as_object().into_iter().flatten().filter(|(_, value)| value.is_object()) {
+        if !OF_GEMINI.contains(&group.as_str()) {
+            let known = IN_GROUPS.iter().find(|(name, _)| name == group).map_or(&[][..], |(_, known)| known);
+            found.rest(file, &format!("{group}."), value, known);
+        }
+    }
+    let flat = settings.as_object().into_iter().flatten().filter(|(_, value)| !value.is_object());
+    let flat: serde_json::Map<_, _> = flat.map(|(name, value)| (name.clone(), value.clone())).collect();
+    found.rest(file, "", &Value::Object(flat), &OF_GEMINI);
+    if let Some(model) = settings.pointer("/model/name").and_then(Value::as_str) {
+        found.change(file, format!("model.name: {model}"), setting("model", &format!("google/{model}")));
+    }
+    if let Some(mode) = settings.pointer("/general/defaultApprovalMode").and_then(Value::as_str) {
+        let what = format!("general.defaultApprovalMode: {mode}");
+        match mode {
+            "default" => found.change(file, what, setting("permission_mode", "ask")),
+            "auto_edit" => found.change(file, what, setting("permission_mode", "edits")),
+            "plan" => found.change(file, what, setting("permission_mode", "plan")),
+            _ => found.leave_out(file, what, "tau has no such mode"),
+        }
+    }
+}
+
+/// Marks the servers that may not be started there as disabled.
+fn exclude_servers(settings: &mut Value) {
+    let list = |place: &str| settings.pointer(place).and_then(Value::as_array).cloned();
+    let (allowed, excluded) = (list("/mcp/allowed"), list("/mcp/excluded").unwrap_or_default());
+    for (name, server) in settings.get_mut("mcpServers").and_then(Value::as_object_mut).into_iter().flatten()
+    {
+        let is_in = |list: &[Value]| list.iter().any(|item| item == name);
+        if let Value::Object(fields) = server
+            && (is_in(&excluded) || allowed.as_deref().is_some_and(|allowed| !is_in(allowed)))
+        {
+            fields.insert("disabled".to_owned(), true.into());
+        }
+    }
 }
 
 /// Writes `$NAME`, which Gemini CLI replaces in any text, as `${NAME}`.
