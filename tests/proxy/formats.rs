@@ -270,6 +270,23 @@ async fn mistakes_have_the_status_that_clients_know() {
         let (head, text) = proxy.post(path, &token, &json!({"model": "own/m"})).await;
         assert!(head.starts_with("HTTP/1.1 400") && text.contains("invalid_request_error"), "{head} {text}");
     }
+    // Nobody is to believe that the model saw a picture, or that a word is a temperature.
+    let data =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+    let url = json!([{"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{data}")}}]);
+    let source =
+        json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}]);
+    for (path, mut body, content) in
+        [("/v1/chat/completions", chat(false), url), ("/v1/messages", messages(false), source)]
+    {
+        let mut hot = body.clone();
+        hot["temperature"] = json!("hot");
+        body["messages"] = json!([{"role": "user", "content": content}]);
+        for (body, why) in [(body, "does not take pictures"), (hot, "must be a number")] {
+            let (head, text) = proxy.post(path, &token, &body).await;
+            assert!(head.starts_with("HTTP/1.1 400") && text.contains(why), "{head} {text}");
+        }
+    }
     assert!(proxy.upstream.requests().is_empty());
     let (head, text) = proxy.post("/v1/chat/completions", &token, &chat(true)).await;
     assert!(head.starts_with("HTTP/1.1 429") && head.contains("retry-after: 7"), "{head} {text}");

@@ -45,9 +45,28 @@ impl ClientRequest {
         Ok(ClientRequest {
             model: model.as_str().ok_or("`model` must be a string")?.to_owned(),
             stream: flag(body, "stream"),
-            temperature: body.get("temperature").and_then(Value::as_f64),
+            temperature: set(body, "temperature")
+                .map(|value| value.as_f64().ok_or("`temperature` must be a number"))
+                .transpose()?,
             ..ClientRequest::default()
         })
+    }
+
+    /// Fails when the model cannot be told all of it.
+    pub(in super::super) fn check_for(&self, model: &Model) -> Result<(), UserError> {
+        let has_picture = |message: &Message| match message {
+            Message::User(UserMessage { content: UserContent::Blocks(blocks), .. }) => {
+                blocks.iter().any(|block| matches!(block, Block::Image { .. }))
+            }
+            Message::ToolResult(result) => {
+                result.content.iter().any(|part| matches!(part, Content::Image { .. }))
+            }
+            _ => false,
+        };
+        match !model.sees() && self.messages.iter().any(has_picture) {
+            true => Err(format!("the model {} does not take pictures", self.model).into()),
+            false => Ok(()),
+        }
     }
 
     pub(in super::super) fn into_request(self, model: Arc<Model>, key: Option<Secret>) -> ModelRequest {

@@ -53,6 +53,7 @@ async fn answer(
         .map_err(|error| invalid(format!("the request is not valid: {error}")))?;
     let asked = dialect.read(&value).map_err(|error| invalid(error.into()))?;
     let model = serving.find_model(&asked.model, &client)?;
+    asked.check_for(&model).map_err(|error| invalid(error.into()))?;
     let created = now();
     let facts = AnswerFacts {
         id: uuid::Uuid::now_v7().simple().to_string(),
