@@ -185,6 +185,12 @@ async fn sessions_of_other_agents_are_listed_and_continued_in_a_copy() {
     let listed = editor.ask("session/list", json!({"cwd": cwd})).await;
     let row = &listed["result"]["sessions"][0];
     assert_eq!((&row["sessionId"], &row["title"]), (&json!(id), &json!("Basket lost at login")), "{listed}");
+    let odd = serde_json::to_string("Basket\u{1b}\nlost at login").unwrap();
+    std::fs::write(folder.join(format!("{id}.jsonl")), text.replace("\"Basket lost at login\"", &odd))
+        .unwrap();
+    let listed = editor.ask("session/list", json!({"cwd": cwd})).await;
+    let row = &listed["result"]["sessions"][0];
+    assert_eq!(row["title"], "Basket lost at login", "on one line, without control characters: {listed}");
     let refused = editor.ask("session/delete", json!({"sessionId": id})).await;
     assert!(refused["error"].to_string().contains("delete it in Claude Code"), "{refused}");
     let opened = json!({"sessionId": id, "cwd": cwd, "mcpServers": []});
@@ -192,6 +198,8 @@ async fn sessions_of_other_agents_are_listed_and_continued_in_a_copy() {
     assert!(text_of(&editor.seen(), "agent_message_chunk").contains("The basket is kept under the old id."));
     let prompt = editor.prompt(id, "continue").await;
     assert_eq!(editor.answer(prompt).await["result"]["stopReason"], "end_turn");
+    let said = text_of(&editor.seen(), "agent_message_chunk");
+    assert!(said.contains("not carried over from Claude Code: 1 file checkpoint"), "{said}");
     editor.ask("session/close", json!({"sessionId": id})).await;
     let rows = editor.tau(&["sessions"]).await;
     assert!(rows.contains("tau:5e6f") && rows.contains("claude:5e6f"), "{rows}");

@@ -86,8 +86,13 @@ pub struct SessionRow {
 impl SessionRow {
     /// Its name, or its first prompt.
     pub fn title(&self) -> String {
-        let title = self.name.clone().or_else(|| title::of(&self.first_prompt));
-        title.filter(|title| !title.is_empty()).unwrap_or_else(|| "(no messages yet)".to_owned())
+        self.name_or_prompt().unwrap_or_else(|| "(no messages yet)".to_owned())
+    }
+
+    /// The title on one line; `None` if nothing was said yet. A name of another program can have several.
+    pub fn name_or_prompt(&self) -> Option<String> {
+        let name = self.name.as_deref().map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "));
+        name.filter(|name| !name.is_empty()).or_else(|| title::of(&self.first_prompt))
     }
 }
 

@@ -430,7 +430,7 @@ fn on_compaction_end(
 }
 
 /// Reports a remark of tau. Clients that support notices get it as one; others get the important ones in the
-/// conversation, while a prompt is being answered.
+/// conversation, while a prompt is being answered: the next one, if there is none.
 fn notice(state: &mut AcpState, key: SessionKey, level: NoticeLevel, text: String, hint: Option<String>) {
     let knows = |client: &ClientCapabilities| {
         client.session.as_ref().is_some_and(|session| session.notices.is_some())
@@ -444,14 +444,18 @@ fn notice(state: &mut AcpState, key: SessionKey, level: NoticeLevel, text: Strin
         let news = Notice::new(severity, text).description(hint);
         return state.update(key, SessionUpdate::Notice(news));
     }
-    let has_turn = state.sessions.get(&key).is_some_and(|session| session.turn.is_some());
-    if level == NoticeLevel::Info || !has_turn {
+    if level == NoticeLevel::Info {
         return tracing::info!(text, "a notice that the editor does not show");
     }
     let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-    let message = MessageId::new(ids::id().to_string());
-    let news = chunk(format!("\n\n> tau: {text}{hint}\n\n"), Some(&message));
-    state.update(key, SessionUpdate::AgentMessageChunk(news));
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let remark = format!("{text}{hint}");
+    if !session.remarks.contains(&remark) {
+        session.remarks.push(remark);
+    }
+    if session.turn.is_some() {
+        state.tell_remarks(key);
+    }
 }
 
 /// Answers all requests that wait for the agent of a session, because it has ended.

@@ -20,6 +20,7 @@ use crate::compose::session_lookup::places;
 use crate::compose::{AgentPrompt, Setup, sessions};
 use crate::headless;
 use crate::process::exit::Refusal;
+use crate::process::plain;
 use crate::process::runtime;
 use tau_agent::catalogue::keys::KeySource;
 use tau_agent::engine::config::AgentConfig;
@@ -31,7 +32,6 @@ use tau_agent::settings::mcp_variables::{Forms, literal};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::Model;
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
-use tau_protocol::title;
 use tau_tools::editor::Editor;
 
 /// Number of sessions on a page of the list.
@@ -204,7 +204,7 @@ fn has_key(setup: &Setup) -> Result<(), Error> {
 }
 
 fn list_entry(row: &SessionRow) -> ListedSession {
-    let title = row.name.clone().or_else(|| title::of(&row.first_prompt));
+    let title = row.name_or_prompt().map(|title| plain::line(&title));
     let changed = jiff::Timestamp::from_millisecond(row.modified).ok().map(|time| time.to_string());
     ListedSession::new(row.id.clone(), lossy_path(&row.cwd)).title(title).updated_at(changed)
 }

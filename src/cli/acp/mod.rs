@@ -418,6 +418,7 @@ fn session(
         next: None,
         message: None,
         title: None,
+        remarks: Vec::new(),
         compaction: None,
         running: BTreeMap::new(),
         terminals: BTreeMap::new(),

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use super::state::{About, AcpState, Beginning, BeginningKind, NextPrompt, Order, SessionKey, Stage, Turn};
 use super::wire::Incoming;
 use super::{approvals, calls_of_session, jobs, options, plans, prompt, questions, wire};
+use crate::process::plain;
 use tau_app::slash::{Commands, Slash};
 use tau_protocol::command::{AgentCommand, Queue, RunCommand, SettingsCommand, TaskCommand};
 use tau_protocol::message::Block;
@@ -269,6 +270,7 @@ pub(crate) fn send(
         session.turn = Some(Turn { request, idle: Some(idle), cancelled: false, outcome, failure: None });
         // The title of an earlier session comes from its first prompt.
         session.title = session.title.take().or(title.filter(|_| !session.mirror.session.resumed));
+        state.tell_remarks(key);
     }
 }
 
@@ -310,7 +312,7 @@ fn show_info(state: &mut AcpState, key: SessionKey) {
     let title = session.mirror.session.name.clone().or_else(|| session.title.clone());
     let mut news = SessionInfoUpdate::new().updated_at(changed);
     if let Some(title) = title {
-        news = news.title(title);
+        news = news.title(plain::line(&title));
     }
     state.update(key, SessionUpdate::SessionInfoUpdate(news));
 }

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
-    CancelRequestNotification, ClientCapabilities, CompactionId, Error, ErrorCode, McpServer, MessageId,
-    RequestId, SessionId, SessionNotification, SessionUpdate, StopReason, TerminalId,
+    CancelRequestNotification, ClientCapabilities, CompactionId, ContentBlock, ContentChunk, Error,
+    ErrorCode, McpServer, MessageId, RequestId, SessionId, SessionNotification, SessionUpdate, StopReason,
+    TerminalId, TextContent,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -22,6 +23,7 @@ use tau_protocol::mirror::SessionMirror;
 use tau_protocol::model::Model;
 use tau_protocol::query::Query;
 use tau_protocol::session_meter::SessionMeter;
+use tau_tools::ids;
 
 /// Identifies a session within the program.
 pub(crate) type SessionKey = u64;
@@ -144,6 +146,8 @@ pub(crate) struct AcpSession {
     pub(crate) message: Option<MessageId>,
     /// The title that the client knows.
     pub(crate) title: Option<String>,
+    /// What waits for the next prompt, to be said in the conversation.
+    pub(crate) remarks: Vec<String>,
     /// The running compaction.
     pub(crate) compaction: Option<CompactionId>,
     /// The reported tool calls that have not ended, by id, with their commands.
@@ -234,6 +238,16 @@ impl AcpState {
         if let Some(session) = self.sessions.get(&key) {
             let news = SessionNotification::new(session.id.clone(), update);
             self.records.push_back(wire::notification("session/update", &news));
+        }
+    }
+
+    /// Says in the conversation what waits for it.
+    pub(crate) fn tell_remarks(&mut self, key: SessionKey) {
+        let remarks = self.sessions.get_mut(&key).map(|session| std::mem::take(&mut session.remarks));
+        for text in remarks.into_iter().flatten() {
+            let text = ContentBlock::Text(TextContent::new(format!("\n\n> tau: {text}\n\n")));
+            let news = ContentChunk::new(text).message_id(MessageId::new(ids::id().to_string()));
+            self.update(key, SessionUpdate::AgentMessageChunk(news));
         }
     }
 
