@@ -102,6 +102,11 @@ macro_rules! installed_or_skip {
 fn an_update_asks_is_checked_and_can_be_taken_back() {
     let installed = installed_or_skip!();
     let own = format!("tau {}\n", env!("CARGO_PKG_VERSION"));
+    // A version without a file for this machine is none that is offered.
+    let list = format!("{{\"version\": \"{NEWER}\", \"files\": {{}}}}");
+    std::fs::write(installed.newer.path().join("release.json"), list).unwrap();
+    let check = said(&installed.tau(&["update", "--check"]));
+    assert!(check.contains("has no file for") && !check.contains("is available"), "{check}");
     installed.release(&only_a_version(NEWER));
     let killed = installed.folder().join(".new-killed/bin");
     std::fs::create_dir_all(&killed).unwrap();

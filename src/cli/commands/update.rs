@@ -55,16 +55,16 @@ fn work(args: &UpdateArgs) -> Result<Exit, Refusal> {
     if !release::is_update(&release.version, &own) {
         return Ok(say(&format!("tau {own} is the newest version\n")));
     }
+    let Some(file) = release.file() else {
+        let text = format!("tau {} has no file for {}", release.version, release::target());
+        return if args.check { Ok(say(&format!("{text}\n"))) } else { Err(to_refusal(text)) };
+    };
     let Some(folder) = folder.filter(|_| !args.check) else {
         let command = origin.update_command();
         return Ok(say(&format!(
             "tau {} is available, you have {own}; to update: {command}\n",
             release.version
         )));
-    };
-    let Some(file) = release.file() else {
-        let text = format!("tau {} has no file for {}", release.version, release::target());
-        return Err(to_refusal(text));
     };
     let question = format!(
         "tau {} is available, you have {own}.\nFrom {}, {:.1} MB, into {}.\nInstall it? [y/N] ",

@@ -81,6 +81,7 @@ fn is_due(paths: &Paths) -> bool {
 async fn newer(settings: &Settings, address: &str) -> Option<String> {
     let http = Http::new(settings.network());
     let version = match release::newest(&http, address).await {
+        Ok(release) if release.file().is_none() => return None,
         Ok(release) => release.version,
         Err(error) => {
             tracing::info!(%error, "cannot check for a newer version");
