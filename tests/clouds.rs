@@ -343,7 +343,7 @@ async fn bedrock_with_profiles_and_roles() {
          [profile expired]\ncredential_process = /bin/echo '{\"Version\":1,\"AccessKeyId\":\"A\",\"SecretAccessKey\":\"s\",\
          \"Expiration\":\"2020-01-01T00:00:00Z\"}'\n\
          [profile process]\ncredential_process = /bin/echo '{\"Version\":1,\"AccessKeyId\":\"AKIAPROCESS\",\"SecretAccessKey\":\"process-secret\"}'\n\
-         [profile empty]\nregion = us-east-1\n",
+         [profile empty]\nregion = us-east-1\n[profile lost]\nsso_session = nope\n",
     );
     write(
         ".aws/credentials",
@@ -397,6 +397,7 @@ async fn bedrock_with_profiles_and_roles() {
         ("expired", "credential_process printed keys that have expired"),
         ("empty", "the profile empty has none"),
         ("none", "there is no profile none"),
+        ("lost", "the sso_session nope, but ~/.aws/config has no such section"),
     ] {
         let env = [&base[..], &[("AWS_PROFILE", profile), ("PATH", "/bin:/usr/bin")]].concat();
         let ended = ended(home.path(), CLAUDE, &env).await;

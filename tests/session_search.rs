@@ -288,6 +288,9 @@ fn the_command_finds_words_in_sessions_of_all_agents() {
     let output = home.command(&["nothing-like-this", "--json"]).output_in_time();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), b"[]\n".as_slice()));
     assert!(String::from_utf8_lossy(&output.stderr).contains("nothing found"));
+    let output = home.command(&["*"]).output_in_time();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no word to search for"), "{output:?}");
     // Elsewhere, only with --all.
     let elsewhere =
         |args: &[&str]| home.command(args).current_dir(home.0.path()).output_in_time().status.code();
@@ -318,6 +321,7 @@ fn long_session(cwd: &str) -> String {
         let id = format!("e{at}");
         lines.push(line(&id, parent.as_deref(), &format!("prompt {at}\n{}", "filler ".repeat(300))));
         if at == 300 {
+            lines.push(line("aside", Some("e299"), "the echidna waits elsewhere"));
             let call = json!({"message": {"role": "assistant", "api": "openai-completions", "provider": "p", "model": "m",
                 "stopReason": "toolUse", "content": [{"type": "toolCall", "id": "c", "name": "bash",
                 "arguments": {"command": "cat notes"}}]}});
@@ -346,7 +350,7 @@ fn a_hit_of_the_picker_opens_at_the_hit() {
         file.display()
     );
     let screen = Screen::prepared(&prepare, "--resume --model demo", 100, 30);
-    screen.wait_for("601 messages");
+    screen.wait_for("602 messages");
     screen.type_keys("platypus forty");
     screen.wait_for("text match");
     screen.wait_for("match: the platypus sits in line forty");
@@ -359,4 +363,11 @@ fn a_hit_of_the_picker_opens_at_the_hit() {
         let text = cells.contents();
         !text.contains("1 of 1") && text.contains("the platypus sits in line forty")
     });
+    // A hit that the branch does not have.
+    screen.type_keys("/resume\r");
+    screen.wait_for("602 messages");
+    screen.type_keys("echidna elsewhere");
+    screen.wait_for("text match");
+    screen.type_keys("\r");
+    screen.wait_for("not in this branch: /tree has the others");
 }

@@ -55,6 +55,7 @@ fn status(model: &Model, find: &Find) -> String {
     // There may be more in parts that are not loaded.
     let more = if model.transcript.has_earlier() { "+" } else { "" };
     match (at, count) {
+        (_, 0) if find.is_elsewhere() => "not in this branch: /tree has the others".to_owned(),
         (_, 0) => "no matches".to_owned(),
         (0, 1) if more.is_empty() => "1 match".to_owned(),
         (0, count) => format!("{count}{more} matches"),

@@ -51,6 +51,8 @@ pub struct Find {
     query: LineEdit,
     /// Keys are typed into the query; otherwise they are commands.
     pub typing: bool,
+    /// The query is a passage of the session that was opened for it, not typed.
+    is_passage: bool,
     /// Scroll position at the start of the search.
     from: ScrollPosition,
     /// The last part on the screen then: the search starts there.
@@ -71,6 +73,11 @@ impl Find {
     /// The typed query.
     pub fn query(&self) -> &str {
         self.query.text()
+    }
+
+    /// Whether the session has the passage, but not in the messages that are shown.
+    pub fn is_elsewhere(&self) -> bool {
+        self.is_passage && self.places.is_empty() && !self.is_seeking()
     }
 
     /// The needle; `None` while the query is empty.
@@ -120,7 +127,7 @@ impl Transcript {
     pub(crate) fn find_passage(&mut self, passage: &str) {
         let mut query = LineEdit::default();
         query.paste(passage);
-        self.find = Some(Find { from: ScrollPosition::Tail, query, typing: false, ..Find::default() });
+        self.find = Some(Find { from: ScrollPosition::Tail, query, is_passage: true, ..Find::default() });
         self.look_again();
         self.go_to_first();
     }
@@ -149,8 +156,7 @@ impl Transcript {
         if !change(&mut find.query) {
             return;
         }
-        find.seeking = None;
-        find.current = None;
+        (find.seeking, find.current, find.is_passage) = (None, None, false);
         self.refold();
         self.look_again();
         self.go_to_first();

@@ -18,6 +18,11 @@ use tau_tools::path_text;
 
 /// Runs the command. Fails when the settings or the index cannot be read.
 pub(crate) fn run(args: &SessionsArgs, query: &str, limit: usize) -> Result<Exit, Refusal> {
+    if !query.chars().any(char::is_alphanumeric) {
+        return Err(Refusal::usage(
+            "there is no word to search for; `tau sessions search WORDS` finds what was said",
+        ));
+    }
     let environment = Environment::of_sessions(args.session_dir.as_deref())?;
     let root = environment.settings.session_root(&environment.paths);
     let here = if args.all { None } else { Some(compose::here()?) };

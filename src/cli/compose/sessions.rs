@@ -229,11 +229,12 @@ fn open_file(path: &Path) -> Result<Session, Refusal> {
 }
 
 fn missing_directory(session: &Session, path: &Path) -> Refusal {
-    Refusal::config(format!(
-        "cannot continue this session: its directory {} is gone; --fork {} continues here, in a copy",
-        session.info().cwd.display(),
-        path.display()
-    ))
+    let why = match &session.info().cwd {
+        cwd if cwd.as_os_str().is_empty() => "it does not say its directory".to_owned(),
+        cwd => format!("its directory {} is gone", cwd.display()),
+    };
+    let path = path.display();
+    Refusal::config(format!("cannot continue this session: {why}; --fork {path} continues here, in a copy"))
 }
 
 fn apply_name(setup: &Setup, mut session: Session) -> Result<Session, Refusal> {

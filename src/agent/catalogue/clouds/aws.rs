@@ -234,6 +234,11 @@ async fn sso(
 ) -> Result<ExpiringCredentials, UserError> {
     let session = settings.get("sso_session");
     let section = session.and_then(|name| files.config.get(&format!("sso-session {name}")));
+    if let (Some(name), None) = (session, section) {
+        return Err(
+            format!("the profile has the sso_session {name}, but ~/.aws/config has no such section").into()
+        );
+    }
     let get = |key: &str| settings.get(key).or_else(|| section?.get(key)).cloned();
     let missing = |key: &str| format!("the profile has no {key}");
     let start = get("sso_start_url").ok_or_else(|| missing("sso_start_url"))?;
