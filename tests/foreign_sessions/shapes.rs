@@ -190,7 +190,7 @@ async fn prompts_that_begin_like_a_text_of_codex_are_the_users() {
     ];
     let check = async |id: &str| {
         let rows = place.rows(&[]).await;
-        assert_eq!((rows.len(), &rows[0]["title"]), (1, &"# AGENTS.md instructions should say more".into()));
+        assert_eq!((rows.len(), &rows[0]["title"]), (1, &"AGENTS.md instructions should say more".into()));
         assert_eq!(place.say(&["--session", id]).await.code, 0);
         assert_sent(&place, &expected);
         let text = place.run(&["export", id, "-", "--format", "md"]).await.out;

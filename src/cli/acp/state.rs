@@ -246,7 +246,7 @@ impl AcpState {
         let remarks = self.sessions.get_mut(&key).map(|session| std::mem::take(&mut session.remarks));
         for text in remarks.into_iter().flatten() {
             let text = ContentBlock::Text(TextContent::new(format!("\n\n> tau: {text}\n\n")));
-            let news = ContentChunk::new(text).message_id(MessageId::new(ids::id().to_string()));
+            let news = ContentChunk::new(text).message_id(Some(MessageId::new(ids::id().to_string())));
             self.update(key, SessionUpdate::AgentMessageChunk(news));
         }
     }

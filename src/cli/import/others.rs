@@ -66,7 +66,7 @@ const IN_GROUPS: [(&str, &[&str]); 4] = [
 fn of_gemini(found: &mut Collector, file: &Path, settings: &Value) {
     for (group, value) in settings.as_object().into_iter().flatten().filter(|(_, value)| value.is_object()) {
         if !OF_GEMINI.contains(&group.as_str()) {
-            let known = IN_GROUPS.iter().find(|(name, _)| name == group).map_or(&[][..], |(_, known)| known);
+            let known = IN_GROUPS.iter().find(|(name, _)| name == group).map_or(&[][..], |(_, known)| *known);
             found.rest(file, &format!("{group}."), value, known);
         }
     }

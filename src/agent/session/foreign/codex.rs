@@ -373,7 +373,8 @@ impl Reader {
             // Only the provider can read the summary; the messages it replaces are still in the file.
             return self.draft.leave_out("encrypted summary");
         }
-        self.leaf = Some(self.draft.compaction("", self.leaf, self.time, texts.join("\n\n"), self.tokens));
+        self.leaf =
+            Some(self.draft.compaction("", self.leaf, self.time, texts.join("\n\n"), self.tokens, None));
         self.answer = None;
     }
 
