@@ -17,6 +17,8 @@ use tau_tools::user_error::UserError;
 const LIKENESS: f32 = 0.75;
 /// Minimum length of a word that may be misspelled.
 const MIN_MISSPELLED: usize = 4;
+/// Minimum length of a word of elsewhere that may be misspelled.
+const MIN_ELSEWHERE: usize = 6;
 /// Minimum length of a short word that may be misspelled, and its minimum similarity.
 const MIN_SHORT: usize = 3;
 const SHORT_LIKENESS: f32 = 0.8;
@@ -29,6 +31,9 @@ const SETTINGS: &str =
     "settings are in config.toml (docs/configuration.md) and in /settings on the screen; to look: tau doctor";
 const SESSIONS: &str =
     "to list sessions: tau sessions; to choose one: tau --resume; to continue the latest: tau --continue";
+const AGAIN: &str = "leave out the second `tau`";
+const SHARE: &str = "to write a session to a file: tau export";
+const TRUST: &str = "to trust a project, or no longer: tau trust; on the screen: /trust";
 const INSTALL: &str =
     "MCP servers: tau mcp add; skills and other extensions are files, and tau extensions lists them";
 const RUN: &str = "to run one prompt and exit: tau -p PROMPT; for the screen: tau";
@@ -37,19 +42,28 @@ const SERVER: &str = "for a server: tau serve; for an editor: tau acp; for MCP c
 
 /// Words that name a command elsewhere, and their replacements here.
 const ELSEWHERE: &[(&str, &[&str])] = &[
-    (LOGIN, &["logon", "signin", "sign-in", "authenticate", "key", "apikey", "api-key"]),
+    (LOGIN, &["logon", "signin", "sign-in", "authenticate", "key", "apikey", "api-key", "token"]),
     (LOGOUT, &["logout", "logoff", "signout", "sign-out"]),
     (UPDATE, &["upgrade", "self-update", "selfupdate"]),
     (
         SETTINGS,
         &["config", "configure", "configuration", "setting", "preferences", "setup", "set", "get", "init"],
     ),
-    (SESSIONS, &["ls", "list", "session", "history", "show", "rm", "delete"]),
-    (INSTALL, &["install", "add", "remove", "plugin", "plugins", "skill", "skills", "hooks", "agents"]),
+    (SESSIONS, &["ls", "list", "session", "history", "show", "rm", "delete", "continue"]),
+    (
+        INSTALL,
+        &[
+            "install", "add", "remove", "plugin", "plugins", "skill", "skills", "hooks", "agents", "package",
+            "packages",
+        ],
+    ),
     (RUN, &["run", "exec", "execute", "chat", "ask", "prompt", "start", "repl", "tui"]),
     (INFO, &["status", "whoami", "account", "usage", "stats", "info", "debug", "env", "check", "about"]),
     (SERVER, &["server", "daemon", "web", "rpc", "lsp", "listen"]),
     ("to list models: tau models; to choose one: tau --model NAME", &["provider", "providers"]),
+    (AGAIN, &["tau"]),
+    (SHARE, &["share"]),
+    (TRUST, &["untrust"]),
     ("for one shell: tau completions bash|zsh|fish", &["completion"]),
 ];
 
@@ -137,8 +151,8 @@ fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
     if let Some(form) = subcommand_form(&name, word, arguments).filter(|_| !word.starts_with('/')) {
         return Some(form);
     }
-    let known = Commands::default();
-    let of_screen = known.find(&name);
+    let screen = Commands::default();
+    let of_screen = screen.find(&name);
     if word.starts_with('/') {
         let row = of_screen?;
         return Some(format!("`/{}` is a command of the screen: start tau, then type it", row.name));
@@ -161,8 +175,28 @@ fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
         let is_long = name.chars().count() >= least;
         close_matches(&name, &known, 1, likeness).first().copied().filter(|_| is_long)
     };
-    let near = near(MIN_MISSPELLED, LIKENESS).or_else(|| near(MIN_SHORT, SHORT_LIKENESS))?;
-    Some(said(&format!("did you mean tau {near}?")))
+    let letters = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let is_swapped = |other: &&str| other.len() <= MIN_SHORT && letters(other) == letters(&name);
+    let swapped = || known.iter().copied().find(is_swapped);
+    let near = near(MIN_MISSPELLED, LIKENESS).or_else(|| near(MIN_SHORT, SHORT_LIKENESS)).or_else(swapped);
+    if let Some(near) = near {
+        return Some(said(&format!("did you mean tau {near}?")));
+    }
+    let others: Vec<&str> = elsewhere()
+        .map(|(word, _)| word)
+        .filter(|word| word.len() >= MIN_ELSEWHERE || *word == "rpc")
+        .collect();
+    let meant = close_matches(&name, &others, 1, SHORT_LIKENESS).first().copied();
+    if let Some((_, advice)) = elsewhere().find(|(word, _)| Some(*word) == meant) {
+        return Some(said(advice));
+    }
+    let rows = screen.rows().iter().map(|row| &*row.name).filter(|name| name.len() >= MIN_ELSEWHERE);
+    let meant = close_matches(&name, &rows.collect::<Vec<_>>(), 1, SHORT_LIKENESS).first().copied()?;
+    Some(said(&format!("did you mean /{meant} of the screen? Start tau, then type it")))
 }
 
 /// The correct form of a subcommand that does not come first, or has capitals.
@@ -263,6 +297,14 @@ mod tests {
             ("tau job", "did you mean tau jobs?"),
             ("tau jbs", "did you mean tau jobs?"),
             ("tau mcps", "did you mean tau mcp?"),
+            ("tau tau login", "leave out the second `tau`"),
+            ("tau logut", "tau auth remove PROVIDER"),
+            ("tau resum", "did you mean /resume"),
+            ("tau apc", "did you mean tau acp?"),
+            ("tau rpcc", "tau serve"),
+            ("tau untrust", "tau trust"),
+            ("tau continue", "tau --continue"),
+            ("tau packages", "tau add"),
             ("tau log\u{200b}in", "`log\\u{200b}in` is not a command"),
         ];
         for (line, expected) in cases {
