@@ -86,17 +86,29 @@ impl HookMatcher {
     /// Parses `Edit|Write`, `mcp__.*`, or `*` for all.
     pub fn new(text: &str) -> Result<Self, UserError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '|');
+        let unmatched = |text: &str| {
+            UserError::new(format!("the matcher `{text}` matches no name"))
+                .remedy("write names, as in `Edit|Bash`, or an expression that matches some")
+        };
         match text.trim() {
             "" | "*" => Ok(HookMatcher::All),
             text if text.chars().all(plain) => {
-                Ok(HookMatcher::Names(text.split('|').map(str::to_owned).collect()))
+                let is_loud = |name: &str| name.len() > 2 && name.chars().all(|c| c.is_ascii_uppercase());
+                let names: Vec<String> = text.split('|').map(str::to_owned).collect();
+                if names.iter().any(|name| is_loud(name)) {
+                    Err(unmatched(text))
+                } else {
+                    Ok(HookMatcher::Names(names))
+                }
             }
             text => {
                 let wrong =
                     |error| UserError::new(format!("the matcher `{text}` is not valid")).because(error);
-                RegexMatcher::new(text)
-                    .map(|matcher| HookMatcher::Pattern(text.to_owned(), matcher))
-                    .map_err(wrong)
+                let matcher = RegexMatcher::new(text).map_err(wrong)?;
+                if can_match_no_name(text) {
+                    return Err(unmatched(text));
+                }
+                Ok(HookMatcher::Pattern(text.to_owned(), matcher))
             }
         }
     }
@@ -120,6 +132,14 @@ impl HookMatcher {
             HookMatcher::Pattern(text, _) => text.clone(),
         }
     }
+}
+
+/// Whether an expression needs a character that no name has: `Bash(git *)`, `Edit, Bash`.
+fn can_match_no_name(text: &str) -> bool {
+    let is_quantifier = |behind: &str| behind.starts_with(|c: char| c.is_ascii_digit() || c == '}');
+    let mut commas = text.split(',').skip(1);
+    let is_plain = !text.contains(['[', '\\']) && !text.contains("(?");
+    is_plain && (text.contains([' ', ':']) || commas.any(|behind| !is_quantifier(behind)))
 }
 
 /// The effect of a hook's failure on its event.
@@ -397,5 +417,9 @@ mod tests {
         assert!(!matches("Edit", "MultiEdit"), "plain words are whole names");
         assert!(matches("mcp__.*__write", "mcp__files__write") && matches("^Bas.$", "Bash"));
         assert!(!matches("mcp__.*", "Bash"));
+        for text in ["Bash(touch:*)", "BASH", "Edit, Bash", "Bash(git *)", "Edit,Write"] {
+            assert!(HookMatcher::new(text).is_err(), "{text} matches no name");
+        }
+        assert!(matches("Ba(s|z)h", "Bash") && matches("B.{2,3}", "Bash") && matches("[^ ,]+", "Bash"));
     }
 }
