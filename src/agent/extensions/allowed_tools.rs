@@ -16,6 +16,10 @@ const NAMES: [(&str, &str); 4] =
 pub(crate) fn rules(allowed: &[String], source: ExtensionSource) -> (Vec<Rule>, Vec<String>) {
     let (mut rules, mut problems) = (Vec::new(), Vec::new());
     for text in allowed {
+        let (name, inside) =
+            text.split_once('(').map_or((text.as_str(), None), |(name, rest)| (name, rest.strip_suffix(')')));
+        let notebooks = grant::of_notebooks(name.trim(), inside).and_then(Result::ok);
+        let text = notebooks.as_ref().unwrap_or(text);
         let (name, pattern) = text
             .split_once('(')
             .map_or((text.as_str(), ""), |(name, _)| (name, text.get(name.len()..).unwrap_or_default()));
@@ -49,6 +53,14 @@ mod tests {
         let allowed: Vec<String> = allowed.iter().map(|text| (*text).to_owned()).collect();
         let (rules, problems) = rules(&allowed, source);
         (rules.iter().map(Rule::to_string).collect(), problems.len())
+    }
+
+    #[test]
+    fn a_tool_for_notebooks_is_allowed_for_their_files() {
+        let allowed = ["NotebookEdit", "NotebookRead(src/**)"];
+        let rules = texts(&allowed, ExtensionSource::User).0;
+        assert_eq!(rules, ["edit(**/*.ipynb)", "read(src/**/*.ipynb)"]);
+        assert_eq!(texts(&allowed, ExtensionSource::Project), (vec!["read(src/**/*.ipynb)".to_owned()], 1));
     }
 
     #[test]

@@ -26,17 +26,29 @@ const RUNNING: &str = "env xargs find sudo doas command builtin exec nice nohup 
 const RUN_WORDS: &str = "run exec x shell develop runner console repl eval execute script create start up compose kube \
                          play build-and-run cc c++ kernel notebook lab";
 /// Programs whose subcommand has to be named: without it, what they do is open.
-const BY_SUBCOMMAND: &str = "docker podman nerdctl kubectl mvn gradle";
+const BY_SUBCOMMAND: &str = "docker podman nerdctl kubectl mvn gradle dotnet";
 
 /// The tools of Claude Code, in lower case, and their names in tau.
-const TOOLS_OF_OTHERS: [(&str, &str); 12] = *tau_tools::pairs!(
-    "bash=bash read=read notebookread=read edit=edit multiedit=edit notebookedit=edit write=write \
-     grep=grep glob=find ls=ls webfetch=web_fetch websearch=web_search"
+const TOOLS_OF_OTHERS: [(&str, &str); 10] = *tau_tools::pairs!(
+    "bash=bash read=read edit=edit multiedit=edit write=write grep=grep glob=find ls=ls webfetch=web_fetch websearch=web_search"
 );
 
 /// The name in tau of a tool of Claude Code, given in lower case.
 pub(crate) fn tool_of_others(name: &str) -> Option<&'static str> {
     TOOLS_OF_OTHERS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
+}
+
+/// The rule on files that one on a tool of Claude Code for notebooks is, as in `NotebookEdit(src/**)`; `None` if the
+/// tool is another. Fails where a pattern of tau cannot say which files these are; the error is the tool of tau.
+pub(crate) fn of_notebooks(name: &str, inside: Option<&str>) -> Option<Result<String, &'static str>> {
+    let tool = name.to_ascii_lowercase().strip_prefix("notebook").and_then(tool_of_others)?;
+    let files = match (inside, inside.and_then(|files| files.strip_suffix("/**"))) {
+        (None | Some("*" | "**"), _) => "**/*.ipynb".to_owned(),
+        (Some(files), None) if files.ends_with(".ipynb") => files.to_owned(),
+        (Some(_), Some(folder)) => format!("{folder}/**/*.ipynb"),
+        (Some(_), None) => return Some(Err(tool)),
+    };
+    Some(Ok(format!("{tool}({files})")))
 }
 
 /// Tools of Claude Code, in lower case, whose work another tool of tau does. What denies or asks is about that one.
@@ -189,17 +201,18 @@ mod tests {
     fn a_project_allows_nothing_that_runs_whatever_it_is_given() {
         let refused = |text: &&&str| objection(&format!("bash({text})").parse().unwrap()).is_some();
         let running = [
-            "mawk *", "powershell *", "R *", "osh *", "tsx *", "julia *", "java *", "npm exec *",
-            "yarn dlx *", "uv *", "uv run *", "bundle exec *", "run0 *", "vim *", "kubectl exec *",
-            "git rebase -x *", "git bisect run *", "docker run *", "m4 *", "sqlite3 *", "gawk *",
-            "/usr/bin/mawk *", "nvim *", "nano *", "podman *", "podman run *", "podman create *", "zig *",
-            "jupyter execute *", "swift *", "lua5.4 *", "luau *", "luau x.luau *", "Rscript *", "runghc *",
-            "elixir *", "sbt *", "gradle *", "mvn *", "bazel *", "bazel run *", "just *", "task *", "nix *",
-            "nix run *", "an-interpreter-of-next-year *", "an-interpreter-of-next-year -e *",
+            "mawk *", "powershell *", "R *", "osh *", "tsx *", "julia *", "java *", "dotnet *",
+            "dotnet exec *", "npm exec *", "yarn dlx *", "uv *", "uv run *", "bundle exec *", "run0 *",
+            "vim *", "kubectl exec *", "git rebase -x *", "git bisect run *", "docker run *", "m4 *",
+            "sqlite3 *", "gawk *", "/usr/bin/mawk *", "nvim *", "nano *", "podman *", "podman run *",
+            "podman create *", "zig *", "jupyter execute *", "swift *", "lua5.4 *", "luau *",
+            "luau x.luau *", "Rscript *", "runghc *", "elixir *", "sbt *", "gradle *", "mvn *", "bazel *",
+            "bazel run *", "just *", "task *", "nix *", "nix run *", "an-interpreter-of-next-year *",
+            "an-interpreter-of-next-year -e *",
         ];
         assert_eq!(running.iter().filter(|text| !refused(text)).collect::<Vec<_>>(), Vec::<&&str>::new());
         let plain = [
-            "uv run pytest *", "uv pip list *", "bundle install", "go generate ./...",
+            "dotnet test *", "uv run pytest *", "uv pip list *", "bundle install", "go generate ./...",
             "cmake -DX=1 -B build", "git *", "npm *", "docker ps *", "kubectl get *", "make *",
             "just test *", "task build *", "bazel test *", "zig build *", "gradle check *",
             "terraform plan *", "an-interpreter-of-next-year", "ls *", "./scripts/x.sh *", "go test *",

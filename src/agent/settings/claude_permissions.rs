@@ -8,6 +8,7 @@ use std::path::Path;
 use super::toml_file::line_of;
 use crate::permissions::{Rule, RuleInForce, RuleSource, Verdict, grant};
 use serde_json::{Map, Value};
+use tau_tools::compare::close_matches;
 use tau_tools::user_error::UserError;
 
 /// The lists, by name.
@@ -64,7 +65,7 @@ pub enum Owner {
 pub fn of_text(path: &Path, text: &str, whole: &str, owner: Owner) -> (Vec<RuleInForce>, Vec<UserError>) {
     let is_project = owner == Owner::Project;
     let (mut rules, mut wrong) = (Vec::new(), Vec::new());
-    let mut report = |line: usize, text: String| {
+    let report = |wrong: &mut Vec<UserError>, line: usize, text: String| {
         wrong.push(UserError::new(format!("{}:{line}: {text}", path.display())));
     };
     let settings = match settings_of(text) {
@@ -87,7 +88,16 @@ pub fn of_text(path: &Path, text: &str, whole: &str, owner: Owner) -> (Vec<RuleI
                 Owner::User { .. } if name == MODE => "; set `permission_mode` in tau's config.toml",
                 Owner::User { .. } | Owner::Project => "",
             };
-            report(line_in(whole, name, None), format!("permissions.{name} is not used by tau{remedy}"));
+            let (line, lower) = (line_in(whole, name, None), name.to_ascii_lowercase());
+            let Some(meant) = close_matches(&lower, &LISTS.map(|(known, _)| known), 1, 0.7).first().copied()
+            else {
+                report(&mut wrong, line, format!("permissions.{name} is not used by tau{remedy}"));
+                continue;
+            };
+            let why = format!("there is no permissions.{name}; did you mean {meant}?");
+            let (rule, problem) = unread(path, line, is_project, &why);
+            rules.push(rule);
+            wrong.push(problem);
             continue;
         };
         let entries = match value {
@@ -109,17 +119,21 @@ pub fn of_text(path: &Path, text: &str, whole: &str, owner: Owner) -> (Vec<RuleI
             };
             match translated {
                 Ok(rule) => match grant::objection(&rule).filter(|_| is_project && *list == Verdict::Allow) {
-                    Some(why) => report(line, format!("`{text}` is not used: {why}")),
+                    Some(why) => report(&mut wrong, line, format!("`{text}` is not used: {why}")),
                     None => add(rule, *list),
                 },
                 // Nothing is weaker or asked more often without it.
                 Err((_, tools)) if *list == Verdict::Allow && tools.is_empty() => {}
                 Err((why, tools)) if *list == Verdict::Allow || tools.is_empty() => {
-                    report(line, format!("`{text}` is not used: {why}"));
+                    report(&mut wrong, line, format!("`{text}` is not used: {why}"));
                 }
                 Err((why, tools)) => {
                     let names = if tools == ["*"] { "every call".to_owned() } else { tools.join(", ") };
-                    report(line, format!("`{text}` cannot be enforced: {why}; tau asks before {names}"));
+                    report(
+                        &mut wrong,
+                        line,
+                        format!("`{text}` cannot be enforced: {why}; tau asks before {names}"),
+                    );
                     let asked = tools.iter().filter_map(|tool| tool.parse::<Rule>().ok());
                     asked.for_each(|rule| add(rule, Verdict::Ask));
                 }
@@ -154,6 +168,11 @@ fn translate(text: &str, list: Verdict, root: &Path) -> Result<Rule, (String, Ve
             None => (name, Some("")),
         },
     };
+    match grant::of_notebooks(name.trim(), inside) {
+        Some(Ok(meant)) => return translate(&meant, list, root),
+        Some(Err(tool)) => return Err(("its pattern does not end in .ipynb or /**".to_owned(), vec![tool])),
+        None => {}
+    }
     let lower = name.trim().to_ascii_lowercase();
     let instead = grant::tool_instead_of(&lower);
     if MISSING.contains(&lower.as_str()) || instead.is_some() && list == Verdict::Allow {
@@ -289,6 +308,26 @@ mod tests {
         }
         assert_eq!(read("{\"permissions\": {\"allow\": \"Bash\"}}", false).0, [""; 0]);
         assert_eq!(read("\u{feff}{\"permissions\": null}", false).0, [""; 0]);
+    }
+
+    #[test]
+    fn a_rule_on_notebooks_is_about_their_files() {
+        let text = r#"{"permissions": {"deny": ["NotebookEdit", "NotebookRead(*)", "NotebookEdit(src/**)",
+            "NotebookEdit(/a.ipynb)", "NotebookEdit(a/*)"]}}"#;
+        let rules = [
+            "1 deny edit(**/*.ipynb)", "1 deny read(**/*.ipynb)", "1 deny edit(src/**/*.ipynb)",
+            "2 deny edit(/p/a.ipynb)", "2 ask edit",
+        ];
+        assert_eq!(read(text, true).0, rules);
+    }
+
+    #[test]
+    fn a_list_with_a_misspelled_name_asks_about_everything() {
+        for name in ["Deny", "denny", "disallow", "ASK"] {
+            let (rules, wrong) = read(&format!("{{\"permissions\": {{\"{name}\": [\"Bash(x)\"]}}}}"), true);
+            assert_eq!(rules, ["1 ask *"], "{name}");
+            assert!(wrong[0].contains("did you mean"), "{wrong:?}");
+        }
     }
 
     #[test]
