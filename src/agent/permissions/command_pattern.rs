@@ -155,7 +155,9 @@ impl CommandPattern {
         if self.compare(&known, false) {
             return Match::Yes;
         }
-        if !known.contains(&Sign::Any) {
+        let needs_option = self.leading.iter().skip(1).any(|word| word.starts_with('-'));
+        let has_none = || !more_arguments && words.iter().skip(1).all(is_no_option);
+        if !known.contains(&Sign::Any) || needs_option && has_none() {
             return Match::No;
         }
         let mut signs = signs_of(words, true);
@@ -181,6 +183,17 @@ impl CommandPattern {
         }
         intersects(pattern, command, unknown_is_any)
             || self.open && intersects(&[pattern, &[Sign::Gap, Sign::Any]].concat(), command, unknown_is_any)
+    }
+}
+
+/// Whether a word is no option: a pattern for names with a dot, such as `*.log`, or a text.
+fn is_no_option(word: &Word) -> bool {
+    let is_file = || word.pieces.iter().any(|piece| piece.text().is_some_and(|text| text.contains('.')));
+    let is_name = |piece: &Piece| matches!(piece, Piece::Text(_) | Piece::Glob(_));
+    let has_dash = || word.pieces.first().and_then(Piece::text).is_some_and(|text| text.starts_with('-'));
+    match word.literal() {
+        Some(text) => !text.starts_with('-'),
+        None => !word.is_brace && word.pieces.iter().all(is_name) && is_file() && !has_dash(),
     }
 }
 
@@ -297,6 +310,8 @@ mod tests {
             ("git commit:*", "git commit-tree"),
             ("echo \\*", "echo x"),
             ("rm a b", "rm 'a b'"),
+            ("rm -rf *", "rm *.log"),
+            ("rm -rf *", "rm x *.o"),
         ] {
             assert_eq!(match_command(pattern, command), Match::No, "{pattern} and {command}");
         }

@@ -44,6 +44,9 @@ const SAME: &[(&str, &[&str])] = &[
     ("git clean", words!("f force")),
     ("git checkout", words!("f force")),
     ("git branch", words!("d delete")),
+    ("git tag", words!("d delete")),
+    ("pacman", words!("S sync")),
+    ("pacman", words!("R remove")),
     ("git branch", words!("f force")),
     ("git branch", words!("m move")),
     ("git rebase", words!("i interactive")),
@@ -106,7 +109,8 @@ impl GivenCommand<'_> {
         }
         let of_both = |one, other| self.of_name(one, false).min(self.of_name(other, false));
         if self.command == "git branch" && ["-D", "-M"].contains(&option.as_str()) {
-            return of_both(if option == "-D" { "d" } else { "m" }, "f");
+            let letter = option.trim_start_matches('-');
+            return of_both(&letter.to_lowercase(), "f").max(self.of_name(letter, false));
         }
         let letters = option.strip_prefix('-').filter(|_| !option.starts_with("--")).and_then(cluster);
         match letters.filter(|_| self.has_clusters()) {

@@ -241,14 +241,18 @@ pub(super) fn runs_texts(name: &str) -> bool {
 const VERSIONED: &[&str] =
     words!("python pip pypy perl ruby gem php lua luajit node gcc g++ clang clang++ tclsh guile java make");
 
-/// Whether two names are those of one program: `pip3` and `pip`.
+/// Other names of programs.
+const RENAMED: &[(&str, &str)] =
+    tau_tools::pairs!("nodejs=node gmake=make gradlew=gradle mvnw=mvn yarnpkg=yarn flyctl=fly vc=vercel");
+
+/// Whether two names are those of one program: `pip3` and `pip`, `gradlew` and `gradle`.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
-    let stem = |name| match name {
-        "nodejs" => "node",
-        "gmake" => "make",
-        name => without_version(name),
+    let stem = |name| {
+        let renamed = RENAMED.iter().find(|(renamed, _)| *renamed == name);
+        renamed.map_or_else(|| without_version(name), |(_, stem)| *stem)
     };
-    one == other || stem(one) == stem(other) && VERSIONED.contains(&stem(one))
+    let has_names = |stem: &str| VERSIONED.contains(&stem) || RENAMED.iter().any(|(_, of)| *of == stem);
+    one == other || stem(one) == stem(other) && has_names(stem(one))
 }
 
 /// A name without the version at its end.

@@ -10,7 +10,7 @@ use super::links;
 use super::options;
 use super::programs::{self, Program, base};
 use super::shell::{self, DECLARING, Part, Piece, Word};
-use super::subcommands::{Same, has, same};
+use super::subcommands::{Same, has, is_default, place_length, same, same_behind};
 
 /// The maximum number of forms of a command that are compared with a rule.
 const MAX_FORMS: usize = 64;
@@ -394,13 +394,8 @@ impl Reach<'_> {
                 at += 1;
                 continue;
             };
-            let is_same = if named == 1 {
-                same(self.program, &text, wanted)
-            } else if text == *wanted {
-                Same::Yes
-            } else {
-                Same::No
-            };
+            let compare = if named == 1 { same } else { same_behind };
+            let is_same = compare(self.program, &text, wanted);
             match is_same {
                 Same::Yes => self.from(named + 1, at + 1, certainty, found),
                 Same::Perhaps => self.from(named + 1, at + 1, Match::Perhaps, found),
@@ -408,6 +403,7 @@ impl Reach<'_> {
             }
             let is_option = text.starts_with(['-', '+']);
             let length = program.and_then(|program| program.option_length(&text)).filter(|_| is_option);
+            let length = length.or_else(|| place_length(self.program, &text).filter(|_| named == 1));
             match length {
                 Some(length) => at += length,
                 None if is_option || is_loose || has_targets => {
@@ -417,7 +413,15 @@ impl Reach<'_> {
                 None => break,
             }
         }
+        let has_none = named == 1 && at == self.words.len() && self.words.iter().skip(1).all(is_option_word);
+        if has_none && is_default(self.program, wanted) {
+            self.from(named + 1, 1, certainty, found);
+        }
     }
+}
+
+fn is_option_word(word: &Word) -> bool {
+    word.literal().is_some_and(|text| text.starts_with('-'))
 }
 
 /// The commands that a program may run in turn, as far as its words name them: those whose program is

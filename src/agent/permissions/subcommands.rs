@@ -71,7 +71,48 @@ const NPM_ALIASES: &str = "add=install i=install in=install ins=install inst=ins
     ogr=org v=view info=view show=view add-user=adduser author=owner home=docs issues=bugs";
 
 /// Programs that accept the beginning of a subcommand.
-const ABBREVIATING: &str = "hg ip tc bridge nmcli gradle gradlew chg svn";
+const ABBREVIATING: &str = "hg ip tc bridge nmcli gradle gradlew chg svn tmux gem";
+/// Names of one subcommand, at any place, by programs.
+const SAME_NAMES: &[(&str, &str)] = &[
+    ("helm", "uninstall delete del un"),
+    ("pnpm bun deno bundle", "install i"),
+    ("pnpm brew", "remove uninstall rm un"),
+    ("bun", "add a"),
+    ("bun docker podman nerdctl", "remove rm"),
+    ("gh glab", "create new"),
+    ("gh", "extension extensions ext"),
+    ("gh", "codespace cs"),
+    ("svn hg", "commit ci"),
+    ("svn", "delete remove rm del"),
+    ("dnf yum zypper", "install in"),
+    ("dnf yum zypper", "remove rm erase"),
+    ("zypper", "update up"),
+    ("composer", "require req r"),
+    ("composer", "remove rm uninstall"),
+    ("conda mamba rustup", "remove uninstall"),
+    ("rails", "generate g"),
+    ("rails", "server s"),
+    ("rails", "console c"),
+    ("rails", "destroy d"),
+    ("rails", "test t"),
+    ("tmux", "send-keys send"),
+];
+/// What programs do without a subcommand.
+const DEFAULTS: [(&str, &str); 3] = [("yarn", "install"), ("bundle", "install"), ("vercel", "deploy")];
+
+/// Whether a program does this without a subcommand.
+pub(super) fn is_default(program: &str, subcommand: &str) -> bool {
+    DEFAULTS.contains(&(program, subcommand))
+}
+
+/// The number of words before the subcommand that only say where it is run: `yarn workspace x add y`.
+pub(super) fn place_length(program: &str, word: &str) -> Option<usize> {
+    match (program, word) {
+        ("yarn", "global") => Some(1),
+        ("yarn", "workspace") => Some(2),
+        _ => None,
+    }
+}
 
 /// Whether a word is in a list.
 pub(super) fn has(list: &str, word: &str) -> bool {
@@ -87,10 +128,26 @@ pub(super) enum Same {
     Yes,
 }
 
+/// Whether a word stands for a word behind the subcommand of a program, as `docker network remove` for `rm`.
+pub(super) fn same_behind(program: &str, word: &str, wanted: &str) -> Same {
+    let is_one = |(programs, names): &&(&str, &str)| has(programs, program) && has(names, wanted);
+    // The task of a project within another.
+    let task = word.rsplit(':').next().filter(|_| has("gradle gradlew", program));
+    if word == wanted
+        || task == Some(wanted)
+        || SAME_NAMES.iter().filter(is_one).any(|(_, names)| has(names, word))
+    {
+        return Same::Yes;
+    }
+    let is_start = !word.is_empty() && wanted.starts_with(word);
+    if is_start && has(ABBREVIATING, program) { Same::Perhaps } else { Same::No }
+}
+
 /// Whether a word stands for a subcommand of a program.
 pub(super) fn same(program: &str, word: &str, subcommand: &str) -> Same {
-    if word == subcommand {
-        return Same::Yes;
+    let found = same_behind(program, word, subcommand);
+    if found != Same::No {
+        return found;
     }
     let is_start = !word.is_empty() && subcommand.starts_with(word);
     let may = |may: bool| if may { Same::Perhaps } else { Same::No };
@@ -111,7 +168,7 @@ pub(super) fn same(program: &str, word: &str, subcommand: &str) -> Same {
         "docker" | "podman" | "nerdctl" => {
             may(["image", "container", "system", "builder", "buildx"].contains(&word))
         }
-        program => may(is_start && has(ABBREVIATING, program)),
+        _ => Same::No,
     }
 }
 
@@ -147,10 +204,12 @@ fn npm(word: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CARGO, GIT, GIT_RUNS};
+    use super::{CARGO, GIT, GIT_RUNS, SAME_NAMES};
 
     #[test]
     fn lists_have_one_blank_between_words() {
+        let same = SAME_NAMES.iter().flat_map(|(programs, names)| [*programs, *names]);
+        assert!(same.flat_map(|list| list.split(' ')).all(|word| !word.is_empty()));
         assert!([GIT, CARGO, GIT_RUNS].into_iter().flatten().all(|word| !word.is_empty()));
     }
 }

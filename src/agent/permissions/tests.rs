@@ -7,6 +7,7 @@ mod copies;
 mod dangers;
 mod hidden_dangers;
 mod hostile;
+mod names;
 mod packages;
 mod places;
 mod services;
