@@ -5,6 +5,7 @@ use super::*;
 mod commands;
 mod copies;
 mod dangers;
+mod devices;
 mod hidden_dangers;
 mod hostile;
 mod names;

@@ -3,6 +3,7 @@
 //! A danger describes the loss in one line. A rule names it if it includes the program and the words that
 //! make it dangerous in full: `bash(git push --force *)` does, `bash(git *)` and `bash` do not.
 
+mod devices;
 mod downloads;
 mod fed;
 mod finding;
@@ -22,7 +23,7 @@ use super::arguments;
 use super::judge::{Finding, Judge};
 use super::programs;
 use super::rule::Pattern;
-use super::shell::{Analysis, Direction, Part, Piece, Word};
+use super::shell::{Analysis, Part, Piece, Word};
 use super::strict::inner_commands;
 use super::subcommands::has;
 use super::words_as_paths::Scene;
@@ -34,13 +35,13 @@ use tau_tools::words;
 
 /// Programs with dangerous uses.
 const PROGRAMS: &[&str] = words!(
-    "rm find git dd ddrescue shred chmod chown chgrp mv rsync wipefs blkdiscard fdisk sfdisk sgdisk parted \
-                        cryptsetup badblocks diskutil tee cp truncate srm wipe hdparm zpool lvremove vgremove pvremove \
-                        mkswap mke2fs zfs nvme btrfs fd fdfind tar setfacl rimraf del-cli"
+    "rm find git dd ddrescue shred chmod chown chgrp mv rsync wipefs blkdiscard fdisk sfdisk sgdisk gdisk cfdisk parted \
+                        cryptsetup badblocks diskutil tee cp truncate srm wipe hdparm zpool lvremove lvreduce vgremove \
+                        pvremove mkswap mke2fs zfs nvme btrfs fd fdfind tar setfacl rimraf del-cli"
 );
 /// The programs among them that destroy any operand.
-const DESTROYING: &str =
-    "shred wipefs blkdiscard fdisk sfdisk sgdisk parted srm wipe lvremove vgremove pvremove mkswap mke2fs";
+const DESTROYING: &str = "shred wipefs blkdiscard fdisk sfdisk sgdisk gdisk cfdisk parted srm wipe lvremove lvreduce \
+                          vgremove pvremove mkswap mke2fs";
 
 /// An irreversible action.
 struct Danger {
@@ -114,14 +115,16 @@ fn find_dangers<'a>(
         let listed = languages::commands(part, targets);
         let inner = inner.iter().chain(&listed).filter_map(|words| of_words(words, part, targets));
         let others = [
-            of_redirects(part),
+            devices::of_redirects(part),
             fed::find_loss(part, command, analysis, targets),
             languages::find_loss(part, targets),
             languages::find_evaluated_download(part),
         ];
-        let found = found.chain(inner).chain(others.into_iter().flatten());
+        let mut found = found.chain(inner).chain(others.into_iter().flatten()).peekable();
+        let other =
+            if found.peek().is_none() { devices::of_words(part, command, targets.scene) } else { None };
         let danger = |(text, named)| Danger { text, span: part.span.clone(), named };
-        dangers.extend(found.map(|found| (danger(found), Some(part))));
+        dangers.extend(found.chain(other).map(|found| (danger(found), Some(part))));
     }
     let everywhere =
         [downloads::run(command, analysis, targets.scene), fork_bomb(command)].into_iter().flatten();
@@ -218,7 +221,7 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Comman
             let loss = targets.loss(word, elsewhere)?;
             Some((format!("it deletes everything in {} that is not in the source", loss.what()), named(word)))
         }
-        "dd" | "tee" | "cp" | "truncate" | "ddrescue" => devices(&name, arguments),
+        "dd" | "tee" | "cp" | "truncate" | "ddrescue" => devices::of_operands(&name, arguments),
         "zpool" | "zfs" | "nvme" | "btrfs" | "diskutil" | "cryptsetup" | "hdparm" | "badblocks" => {
             const ENDING: &str = "destroy eraseDisk eraseVolume zeroDisk secureErase partitionDisk luksFormat \
                                   luksErase luksKillSlot luksRemoveKey erase --security-erase -w format sanitize delete";
@@ -314,42 +317,6 @@ fn fd(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Comm
     let here = || targets.loss(&Word::of_text("."), elsewhere).filter(|_| is_all && operands.len() < 2);
     let loss = outside.filter(|loss| is_all || loss.is_outside()).or_else(here)?;
     Some((format!("fd removes what it finds below {}", loss.what()), None))
-}
-
-/// Writing directly to a disk, bypassing its file system.
-fn devices(name: &str, arguments: &[Word]) -> Option<CommandLoss> {
-    let literals = arguments.iter().filter_map(Word::literal);
-    let mut written: Vec<String> = match name {
-        "dd" => literals.filter_map(|text| text.strip_prefix("of=").map(str::to_owned)).collect(),
-        _ => literals.filter(|text| !text.starts_with('-')).map(Cow::into_owned).collect(),
-    };
-    if ["cp", "ddrescue"].contains(&name) && written.len() > 1 {
-        written.drain(..written.len() - 1);
-    }
-    let device = written.into_iter().find(|path| is_device(path))?;
-    let named = if name == "dd" { format!("of={device}") } else { device.clone() };
-    Some((
-        format!("it overwrites {device}, and everything on it is lost"),
-        Some(vec![name.to_owned(), named]),
-    ))
-}
-
-/// Whether a path is a device that stores data.
-fn is_device(path: &str) -> bool {
-    const HARMLESS: &str = "null zero full random urandom stdin stdout stderr tty ptmx console";
-    let plain = super::path_pattern::normalise(std::path::Path::new(path));
-    let Some(rest) = plain.strip_prefix("/dev").ok().and_then(|rest| rest.to_str()) else { return false };
-    let first = rest.split('/').next().unwrap_or_default();
-    !rest.is_empty()
-        && !has(HARMLESS, rest)
-        && !has("fd shm pts mqueue tcp udp", first)
-        && !rest.starts_with("tty")
-}
-
-fn of_redirects(part: &Part) -> Option<CommandLoss> {
-    let written = part.redirects.iter().filter(|redirect| redirect.direction == Direction::Write);
-    let device = written.filter_map(|redirect| redirect.target.literal()).find(|path| is_device(path))?;
-    Some((format!("it overwrites {device}, and everything on it is lost"), None))
 }
 
 /// A function that runs itself twice, endlessly: `:(){ :|:& };:`.
