@@ -6,6 +6,7 @@ mod commands;
 mod copies;
 mod dangers;
 mod devices;
+mod downloads;
 mod hidden_dangers;
 mod hostile;
 mod names;

@@ -14,7 +14,7 @@ use tau_tools::words;
 
 const DOWNLOADING: &[&str] = words!(
     "curl wget wget2 glab fetch aria2c http https xh curlie lynx links w3m elinks nc ncat netcat socat ftp lftp \
-                           axel gh telnet gsutil rclone lwp-request GET tftp"
+                           axel gh telnet gsutil rclone lwp-request GET tftp dig drill"
 );
 /// Programs that copy from other machines, or run commands there: what they print counts where it is read at once.
 const REMOTE: &[&str] = words!("ssh scp sftp rsync");
@@ -26,6 +26,8 @@ const INSTRUCTED: &str = "awk gawk mawk sed make gmake ninja cmake ansible-playb
 const READING: &str = "parallel sem at batch sqlite3 psql mysql mariadb ssh ed gdb expect";
 /// Programs that give a file another name or form.
 const COPYING: &str = "cp mv ln install tee sponge cat gunzip unzip base64 sed tr dd xz gzip";
+/// Programs that write what they read to files that they name within their words.
+const WRITING: &str = "split csplit awk gawk mawk sed";
 /// The standard input, as a file.
 const INPUT: &str = "- /dev/stdin /dev/fd/0 /proc/self/fd/0";
 
@@ -82,11 +84,18 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
         let is_given = || words.iter().any(gets) && !programs::takes_data(words, part.more_arguments);
         let set = part.values.iter().any(|(name, word)| match is_code(name) {
             true if word.literal().is_some_and(|text| has(INPUT, &text)) => is_fed(command, part),
+            is_code if is_code && word.literal().is_some_and(|text| files.contains(base(&text))) => true,
             is_code => holds(word) && (is_code || is_process_substitution(word)),
         });
-        let is_installed =
-            || is_there && packages::packages_to_install(words).iter().any(|text| files.contains(base(text)));
+        let is_installed = || {
+            is_there
+                && packages::packages_to_install(words)
+                    .iter()
+                    .any(|text| files.contains(base(text)) || is_unpacked && text.starts_with(['.', '/']))
+        };
         set || is_installed()
+            || is_there && (packages::runs_file_of(words, &files) || evaluates_file(words, &files))
+            || connects_interpreter(words)
             || match script(words, &holds) {
                 Script::None => is_given() || of_archive(words, None),
                 Script::Input => is_there && is_fed(command, part),
@@ -111,6 +120,36 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
     });
     let span = start.unwrap_or(runner.span.start)..runner.span.end;
     Some((format!("it runs a program that it {what}, which nobody has read"), span))
+}
+
+/// Whether the text of a program evaluates a text, and names one of these files.
+fn evaluates_file(words: &[Word], files: &BTreeSet<String>) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    let of_text =
+        |text: Cow<'_, str>| evaluates(&text) && text.split(|c| !is_name(c)).any(|name| files.contains(name));
+    programs::name(words).is_some_and(|name| runs_texts(&name))
+        && words.iter().skip(1).filter_map(Word::literal).any(of_text)
+}
+
+/// Whether a program gives a connection to an interpreter: `socat TCP:h:1 EXEC:sh`, `nc -e /bin/sh h 1`.
+fn connects_interpreter(words: &[Word]) -> bool {
+    let is_it = |text: &str| runs_texts(base(text.split([' ', ',']).next().unwrap_or_default()));
+    let literals: Vec<Cow<'_, str>> = words.iter().skip(1).filter_map(Word::literal).collect();
+    match programs::name(words).as_deref() {
+        Some("socat") => literals.iter().any(|text| {
+            let command = text.split_once(':').filter(|(kind, _)| has("exec system", &kind.to_lowercase()));
+            command.is_some_and(|(_, command)| is_it(command))
+        }),
+        Some("nc" | "ncat" | "netcat") => literals.windows(2).any(|pair| {
+            matches!(pair, [option, command] if has("-e -c --exec --sh-exec", option) && is_it(command))
+        }),
+        _ => false,
+    }
+}
+
+/// Whether a file is the input of a command, or another one that is open.
+fn is_open_file(file: &str) -> bool {
+    has(INPUT, file) || ["/dev/fd/", "/proc/self/fd/"].iter().any(|start| file.starts_with(start))
 }
 
 /// The host of an address, for a sentence.
@@ -208,6 +247,21 @@ fn files(
             let targets = part.redirects.iter().filter_map(|redirect| redirect.target.literal());
             found.extend(targets.map(|text| base(&text).to_owned()));
         }
+        if programs::name(&part.words).is_some_and(|name| has(WRITING, &name)) && is_fed(command, part) {
+            let is_split = programs::name(&part.words).is_some_and(|name| name.ends_with("split"));
+            let texts = part.words.iter().skip(1).filter_map(Word::literal);
+            let texts = texts.filter(|text| is_split || text.contains([' ', '>']));
+            let is_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+            let names: Vec<String> = texts
+                .flat_map(|text| text.split(|c| !is_name(c)).map(str::to_owned).collect::<Vec<_>>())
+                .filter(|name| !name.is_empty())
+                .collect();
+            // The parts that `split` makes, with the default prefix or its own.
+            found.extend(
+                names.iter().map(|name| format!("{name}aa")).chain(["xaa".to_owned(), "xx00".to_owned()]),
+            );
+            found.extend(names);
+        }
     }
     found
 }
@@ -272,7 +326,7 @@ fn script(words: &[Word], holds: &dyn Fn(&Word) -> bool) -> Script {
         return match (program, literals) {
             ("eval", Some(_)) => Script::None,
             (_, Some(files)) => match files.into_iter().next() {
-                Some(file) if has(INPUT, &file) || file.starts_with("/dev/fd/") => Script::Unknown,
+                Some(file) if is_open_file(&file) => Script::Unknown,
                 file => file.map_or(Script::None, |file| Script::File(file.into_owned())),
             },
             (_, None) => Script::Unknown,
@@ -378,7 +432,7 @@ fn of_interpreter(program: &str, words: &[Word]) -> Script {
         if text == "--" || at == 1 && has("deno bun", program) && text == "run" {
             continue;
         }
-        if has(INPUT, &text) {
+        if is_open_file(&text) {
             return Script::Unknown;
         }
         if !text.starts_with(['-', '+']) {
@@ -393,6 +447,7 @@ fn of_interpreter(program: &str, words: &[Word]) -> Script {
             let value = words.get(at + 1);
             return match value.map(Word::literal) {
                 Some(Some(text)) if text == "-" => Script::Unknown,
+                Some(Some(text)) if has("code pdb", &text) => Script::Input,
                 Some(Some(text)) if evaluates(&text) => Script::Input,
                 Some(Some(_)) => Script::None,
                 None if text.len() > 2 => Script::None,

@@ -112,7 +112,11 @@ fn default_branch_removal(subcommand: &str, words: &[Word]) -> Option<(String, O
     let literals = words.iter().filter_map(Word::literal);
     let is_default =
         |text: &Cow<'_, str>| DEFAULT_BRANCHES.contains(&text.strip_prefix("refs/heads/").unwrap_or(text));
-    let branch = literals.into_iter().find(is_default)?;
+    let mut literals = literals.peekable();
+    if subcommand == "update-ref" && literals.clone().any(|text| text == "refs/stash") {
+        return Some(("it loses every stash".to_owned(), Some(removes)));
+    }
+    let branch = literals.find(is_default)?;
     Some((
         format!("it removes {branch}, and commits that no other branch has are hard to find again"),
         Some(removes),

@@ -12,8 +12,8 @@ use crate::permissions::shell::{Part, Piece, Word};
 use crate::permissions::subcommands::has;
 
 /// Functions that remove a folder with everything in it.
-const REMOVING: &str = "rmtree rmtree_p remove_tree rm_rf rm_r rimraf removeSync remove_dir_all RemoveAll emptyDir \
-                        emptyDirSync deltree removeDirectoryRecursive remove_entry_secure move_to_trash send2trash";
+const REMOVING: &str = "rmtree rmtree_p remove_tree rm_rf rm_r rimraf removeSync remove_dir remove_dir_all RemoveAll \
+                        emptyDir emptyDirSync deltree removeDirectoryRecursive remove_entry_secure move_to_trash send2trash";
 /// Functions that do so with a `recursive` argument, or when called on every file that is found.
 const PERHAPS: &str =
     "rm rmSync rmdir rmdirSync remove removeSync unlink unlinkSync rm_f delete Delete deleteSync";
@@ -63,8 +63,18 @@ pub(super) fn find_evaluated_download(part: &Part) -> Option<CommandLoss> {
     Some(("it runs a program that it downloads, which nobody has read".to_owned(), None))
 }
 
-/// Whether a text names a function that runs a text, and is no method of another value.
+/// Whether a text names a function that runs a text, and is no method of another value, or gives one that runs commands
+/// what it downloads.
 fn evaluates(text: &str) -> bool {
+    const RUNNING: &str = "system popen Popen run call check_output exec execSync shell_exec passthru qx";
+    const FETCHING: [&str; 5] = ["urlopen", "urlretrieve", "requests.get", "fetch(", "file_get_contents"];
+    let gives = |(start, name): (usize, &str)| {
+        let argument = text.get(start + name.len()..).map(argument).unwrap_or_default();
+        has(RUNNING, name) && FETCHING.iter().any(|sign| argument.contains(sign))
+    };
+    if identifiers(text).any(gives) {
+        return true;
+    }
     let is_plain = |start: usize| !text.get(..start).is_some_and(|before| before.ends_with('.'));
     identifiers(text).any(|(start, name)| has("eval exec instance_eval loadstring", name) && is_plain(start))
 }
@@ -95,10 +105,21 @@ impl Program<'_> {
     fn removal_loss(&self) -> Option<Loss> {
         self.calls(|name, argument| {
             has(REMOVING, name)
+                || self.is_other_name(name)
                 || has(PERHAPS, name) && ["recursive", "true"].iter().any(|word| argument.contains(word))
         })
         .into_iter()
         .find_map(|expression| self.loss(expression))
+    }
+
+    /// Whether a name is that of an imported function that removes: `rmtree as r`, `require("rimraf").sync`.
+    fn is_other_name(&self, name: &str) -> bool {
+        let of_rimraf = || name == "sync" && self.text.contains("rimraf");
+        let is_imported = || {
+            let (before, _) = self.text.split_once(&format!(" as {name}")).unwrap_or_default();
+            identifiers(before).last().is_some_and(|(_, imported)| has(REMOVING, imported))
+        };
+        of_rimraf() || is_imported()
     }
 
     /// The loss caused by removing every file that a function finds.
@@ -196,7 +217,7 @@ impl Program<'_> {
                 is_unknown |= found.is_empty();
             } else if lower.contains("home") || lower == "userprofile" {
                 found = vec!["~".to_owned()];
-            } else if has("getcwd cwd pwd", &lower) {
+            } else if has("getcwd cwd pwd curdir", &lower) {
                 found = vec![".".to_owned()];
             } else if lower == "argv" || lower == "shift" {
                 let operands = self.part.words.iter().skip(1).filter(|word| word.display() != self.text);

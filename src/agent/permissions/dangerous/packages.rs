@@ -2,6 +2,7 @@
 //! `pip install U`.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use crate::permissions::folders;
 use crate::permissions::programs::{self, base};
@@ -41,6 +42,35 @@ const PLACES: &str = "-i --index-url --extra-index-url -f --find-links --registr
 /// Programs that build and run what is in their folder.
 const BUILDING: &str = "make gmake cargo npm pnpm yarn bun go cmake meson ninja gradle mvn ant sbt bazel scons rake \
                         bundle composer pip pip3 poetry uv just task docker dotnet swift zig stack cabal mix";
+/// Programs, and the files in their folder that they run.
+const RUN_HERE: [(&str, &str); 14] = [
+    ("pip pipx uv poetry python", "setup.py pyproject.toml setup.cfg"),
+    ("npm npx pnpm yarn bun", "package.json .npmrc"),
+    ("cargo", "build.rs Cargo.toml"),
+    ("make", "Makefile makefile GNUmakefile"),
+    ("cmake", "CMakeLists.txt"),
+    ("gradle", "build.gradle build.gradle.kts settings.gradle"),
+    ("mvn", "pom.xml"),
+    ("rake bundle", "Rakefile Gemfile"),
+    ("composer", "composer.json"),
+    ("just", "justfile Justfile"),
+    ("task", "Taskfile.yml"),
+    ("tox nox", "tox.ini noxfile.py"),
+    ("pytest", "conftest.py"),
+    ("mix", "mix.exs"),
+];
+/// Programs, and the options behind which they run a file; with none, they compile or run whatever they name.
+const RUN_FILES: [(&str, &str); 9] = [
+    ("go rustc gcc g++ cc c++ clang clang++ tcc javac java kotlinc zig swift swiftc ghc nim expect", ""),
+    ("vim vi nvim ex view", "-S -s -u"),
+    ("gdb lldb", "-x --command -s --source"),
+    ("emacs", "--script -l --load"),
+    ("psql", "-f --file"),
+    ("sqlite3", "-init .read"),
+    ("mysql mariadb", "source \\."),
+    ("octave gnuplot m4 bc tclsh", ""),
+    ("python", "-m"),
+];
 /// Options that name the folder, or a file in it.
 const OF_FOLDER: &str = "-C --directory --prefix --manifest-path --file --project-dir --cwd";
 /// Compilers: what they make is not there before.
@@ -104,6 +134,32 @@ pub(super) fn address(words: &[Word]) -> Option<Cow<'_, str>> {
     let is_address =
         |text: &Cow<'_, str>| ["https://", "http://"].iter().any(|start| text.starts_with(start));
     packages_to_install(words).into_iter().find(is_address)
+}
+
+/// Whether a command runs one of these files without being its interpreter: as a part of the project in its folder, or
+/// behind an option.
+pub(super) fn runs_file_of(words: &[Word], files: &BTreeSet<String>) -> bool {
+    let Some(name) = programs::name(words) else { return false };
+    let is_of = |(programs, _): &&(&str, &str)| programs.split(' ').any(|of| programs::is_same(of, &name));
+    let here =
+        || RUN_HERE.iter().filter(is_of).any(|(_, here)| here.split(' ').any(|file| files.contains(file)));
+    let literals: Vec<Cow<'_, str>> = words.iter().skip(1).filter_map(Word::literal).collect();
+    let is_file = |text: &str| files.contains(base(text)) || files.contains(&format!("{text}.py"));
+    let behind = |options: &str| {
+        // A command of the program may be one word with its file: `.read a`.
+        let parts: Vec<&str> = literals.iter().flat_map(|text| text.split([' ', '='])).collect();
+        parts.windows(2).any(|pair| matches!(pair, [option, file] if has(options, option) && is_file(file)))
+    };
+    let named = |(_, options): &(&str, &str)| match *options {
+        "" => literals.iter().any(|text| files.contains(base(text))),
+        options => behind(options),
+    };
+    has_project(&name, &literals) && here() || RUN_FILES.iter().filter(is_of).any(|row| named(row))
+}
+
+/// Whether a program works on the project in its folder: Python does only with a module or a script.
+fn has_project(name: &str, literals: &[Cow<'_, str>]) -> bool {
+    !programs::is_same(name, "python") || literals.iter().any(|text| has("pip build pytest", text))
 }
 
 /// Whether a command unpacks an archive into files.

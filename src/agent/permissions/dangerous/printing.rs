@@ -54,6 +54,7 @@ pub(super) fn printed_names(part: &Part) -> Option<Vec<Word>> {
         operands = vec![Word::of_text(".git")];
     } else if name == "pwd"
         || is_git("--show-toplevel")
+        || is_git("ls-files") && operands.len() == 1
         || operands.is_empty() && has("ls fd fdfind tree du", &name)
     {
         operands = vec![Word::of_text(".")];

@@ -291,6 +291,12 @@ fn removing(text: &str) -> Option<&'static str> {
             ("flushall" | "flushdb", _) => Some("it"),
             ("drop", Some(what)) if has(HOLDING, what) => Some("DROP"),
             ("truncate", Some(_)) => Some("TRUNCATE"),
+            ("alter", Some("table")) => {
+                let rest: Vec<&str> = words.collect();
+                const OTHERS: &str = "constraint index default not";
+                let drops = |pair: &[&str]| matches!(pair, ["drop", what] if !has(OTHERS, what));
+                rest.windows(2).any(drops).then_some("DROP")
+            }
             ("delete", Some("from")) => {
                 let rest: Vec<&str> = words.collect();
                 let chooses = rest.iter().position(|word| has("where using limit join", word));

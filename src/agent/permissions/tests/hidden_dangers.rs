@@ -78,6 +78,10 @@ const IN_LANGUAGES: &[&str] = &[
     "python3 <<'E'\nfrom pathlib import Path\nfor p in Path.home().rglob('*'):\n    p.unlink()\nE",
     "python3 -c 'import os, glob; [os.remove(f) for f in glob.glob(os.path.expanduser(\"~/*\"))]'",
     "python3 -c 'import os\nfor r, d, f in os.walk(\"/\"):\n  for n in f: os.unlink(r + \"/\" + n)'",
+    "python3 -c 'from shutil import rmtree as r; r(\"/\")'",
+    "python3 -c 'import shutil,os; shutil.rmtree(os.curdir)'",
+    "ruby -rfileutils -e 'FileUtils.remove_dir(\"/\")'",
+    "node -e 'require(\"rimraf\").sync(\"/\")'",
     "node -e 'fs.rmSync(os.homedir(), { recursive: true, force: true })'",
     "node -e 'require(\"fs\").rmSync(process.env.HOME, {recursive:true})'",
     "node -e 'const d = \"/\"; fs.rmSync(d, {recursive:true})'",
@@ -159,6 +163,11 @@ const ELSEWHERE: &[&str] = &[
     "select x in ~; do rm -rf $x/*; break; done",
     "parallel 'rm -rf {}' ::: ~",
     "parallel rm -rf ::: . x",
+    "git ls-files | xargs rm -rf",
+    "git ls-files -z | xargs -0 rm -f -r",
+    "rm -rf $(git ls-files)",
+    "git update-ref -d refs/stash",
+    "psql -c 'alter table users drop column a'",
     "git branch | xargs git branch -D",
     "git for-each-ref --format='%(refname:short)' | xargs -n1 git branch -D",
     "git update-ref --stdin <<< 'delete refs/heads/main'",
@@ -182,6 +191,10 @@ const EVERYDAY_ELSEWHERE: &[&str] = &[
     "git branch -D topic",
     "git update-ref --stdin <<< 'delete refs/heads/topic'",
     "psql -c 'select a from b'",
+    "psql -c 'alter table a drop constraint b'",
+    "psql -c 'alter table a alter column b drop not null'",
+    "git ls-files '*.orig' | xargs rm -f",
+    "git update-ref -d refs/x",
 ];
 
 #[test]
