@@ -41,7 +41,7 @@ const GIT_VALUED: &[&str] = tau_tools::words!(
 
 /// Other programs: the words that must be among the first, and the kind they write. `-` is any word except an
 /// option that lists.
-const OTHERS: [(&str, &[&str], ProtectedKind); 40] = [
+const OTHERS: [(&str, &[&str], ProtectedKind); 42] = [
     ("crontab", &[], Startup),
     ("at", &[], Startup),
     ("batch", &[], Startup),
@@ -73,6 +73,8 @@ const OTHERS: [(&str, &[&str], ProtectedKind); 40] = [
     ("pre-commit", &["install", "init-templatedir"], Git),
     ("lefthook", &["install"], Git),
     ("husky", &[], Git),
+    ("simple-git-hooks", &[], Git),
+    ("overcommit", &["--install", "-i"], Git),
     ("scalar", &["register", "clone", "reconfigure"], Git),
     ("git-lfs", &["install"], Git),
     ("ssh-copy-id", &[], Ssh),
@@ -99,6 +101,17 @@ const PRINTING: &[(&str, &str)] = &[
     ("git-credential", "fill"),
     ("git-credential-store git-credential-cache git-credential-libsecret git-credential-osxkeychain", "get"),
     ("gh glab", "auth token"),
+    ("gh glab", "auth status -t|--show-token"),
+    ("vault", "print token"),
+    ("gcloud", "auth application-default print-access-token"),
+    ("az", "keyvault secret show|download"),
+    ("kubectl oc", "create token"),
+    ("npm pnpm yarn", "config get =AUTHTOKEN"),
+    ("npm pnpm yarn", "config get =_PASSWORD"),
+    ("npm pnpm yarn", "config get =_AUTH"),
+    ("doppler", "secrets"),
+    ("chamber", "read|export|env"),
+    ("lpass", "show"),
     ("kubectl oc", "get /secret|secrets -o|--output|--template"),
     ("kubectl oc", "config view --raw"),
     ("oc", "whoami -t|--show-token"),
@@ -120,6 +133,7 @@ const PRINTING: &[(&str, &str)] = &[
     ("security", "find-generic-password|find-internet-password|dump-keychain"),
     ("secret-tool", "lookup|search"),
     ("pass gopass", "show"),
+    ("infisical", "secrets|export"),
     ("op", "read"),
     ("op bw", "item|get"),
     ("gpg gpg2", "--export-secret-keys|--export-secret-subkeys|-d|--decrypt"),
@@ -141,7 +155,17 @@ pub(super) fn prints_keys(part: &Part) -> Option<ProtectedKind> {
         needed.any(|(_, needed)| needed_words(needed, words, &literals).is_some())
     };
     let inner = || inner_commands(&part.words, part.more_arguments, &is_wanted);
+    let prints = |words: &[Word]| prints(words) || names_password(words);
     (prints(&part.words) || inner().iter().any(|words| prints(words))).then_some(ProtectedKind::Keys)
+}
+
+/// Whether a part is `pass NAME`, which prints like `pass show NAME`.
+fn names_password(words: &[Word]) -> bool {
+    const OTHERS: &str = "ls list find search grep insert add edit generate rm remove delete mv rename cp copy init git \
+                          otp help version";
+    let first = words.get(1).and_then(Word::literal);
+    programs::name(words).is_some_and(|name| has("pass gopass", &name))
+        && first.is_some_and(|first| !first.starts_with('-') && !has(OTHERS, &first))
 }
 
 /// The kind of protected files that a part writes, or a command that it runs.
@@ -180,7 +204,9 @@ fn writes_words(words: &[Word], more_arguments: bool) -> Option<ProtectedKind> {
         || *name == *"go" && !literals.iter().any(|word| word == "-w" || word == "-u")
         || ["crontab", "at"].contains(&name) && literals.iter().any(|word| word == "-l" || word == "-c");
     let is_one = first.is_empty() || literals.iter().take(4).any(|word| first.contains(&word.as_ref()));
-    (is_one && !only_lists).then_some(*kind)
+    // `npm pkg set` writes package.json.
+    let is_of_package = literals.first().is_some_and(|word| word == "pkg");
+    (is_one && !only_lists && !is_of_package).then_some(*kind)
 }
 
 fn git(words: &[&Word]) -> bool {

@@ -83,7 +83,8 @@ const KEY_PLACES: &[&str] = tau_tools::words!(
      .local/share/keyrings .local/share/kwalletd Library/Keychains .password-store .vault-token \
      .mylogin.cnf .oci .gem/credentials .terraform.d/credentials.tfrc.json .config/git/credentials \
      .config/hub .config/doctl .config/op .config/rclone .config/sops .config/github-copilot \
-     .claude/.credentials.json .gemini/oauth_creds.json .mozilla"
+     .claude/.credentials.json .gemini/oauth_creds.json .mozilla .config/google-chrome .config/chromium \
+     .config/BraveSoftware .cache/huggingface/token .huggingface/token .bitcoin .electrum .ethereum"
 );
 
 /// Such files that programs read by themselves, so that no confinement can keep them away.

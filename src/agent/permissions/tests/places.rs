@@ -128,6 +128,20 @@ fn stored_passwords_are_not_read_unasked() {
         "security find-generic-password -w -s x",
         "secret-tool lookup a b",
         "pass show x",
+        "pass x",
+        "lpass show x",
+        "gh auth status -t",
+        "gh auth status --show-token",
+        "vault print token",
+        "gcloud auth application-default print-access-token",
+        "az keyvault secret show --name x",
+        "kubectl create token x",
+        "npm config get //registry.npmjs.org/:_authToken",
+        "doppler secrets",
+        "chamber read a b",
+        "cat ~/.cache/huggingface/token",
+        "cat ~/.bitcoin/wallet.dat",
+        "cat ~/.config/google-chrome/Default/Cookies",
         "op read op://x/y/z",
         "gpg --armor --export-secret-keys x",
         "env gh auth token | cat",
@@ -149,8 +163,8 @@ fn stored_passwords_are_not_read_unasked() {
     check(&permissions(&[]), PermissionMode::Auto, Ask, &reading);
     let others = [
         "kubectl get pods -o yaml", "kubectl get secret", "kubectl config view",
-        "aws ssm get-parameter --name x", "gh auth status", "aws configure list", "gpg --export x",
-        "cat .npmrc", "git commit -m 'gh auth token'",
+        "aws ssm get-parameter --name x", "gh auth status", "pass ls", "npm config get registry",
+        "aws configure list", "gpg --export x", "cat .npmrc", "git commit -m 'gh auth token'",
     ];
     check(&permissions(&[]), PermissionMode::Auto, Allow, &others);
 }
@@ -168,6 +182,9 @@ fn what_writes_settings_is_asked_whatever_runs_it() {
         "uv run pre-commit install",
         "bundle exec git config a b",
         "npx husky init",
+        "npx simple-git-hooks",
+        "overcommit --install",
+        "npm config set a b",
         "busybox crontab x",
         "python3 -m pip config set a b",
         "script -c 'git config a b'",
@@ -181,6 +198,7 @@ fn what_writes_settings_is_asked_whatever_runs_it() {
     ];
     check(&permissions(&[]), PermissionMode::Auto, Ask, &writing);
     let others = [
+        "npm pkg set scripts.x=y",
         "tau mcp list",
         "tau models",
         "gh config set git_protocol ssh",
