@@ -36,7 +36,7 @@ const fn with(name: &'static str, flags: &'static str, operands: Operands) -> Bu
     Builtin { name, flags, valued: "", operands }
 }
 
-const BUILTINS: [Builtin; 24] = [
+const BUILTINS: [Builtin; 25] = [
     with(":", "", Operands::Any),
     with("true", "", Operands::Any),
     with("false", "", Operands::Any),
@@ -54,6 +54,7 @@ const BUILTINS: [Builtin; 24] = [
     with("exec", "", Operands::None),
     with("times", "", Operands::None),
     with("dirs", "lpv", Operands::None),
+    with("popd", "", Operands::None),
     with("umask", "S", Operands::None),
     with("jobs", "lnprs", Operands::Jobs),
     with("wait", "fn", Operands::Jobs),
@@ -67,7 +68,7 @@ const BUILTINS: [Builtin; 24] = [
 
 /// Whether it is a builtin that is judged here.
 pub(super) fn is_known(name: &str) -> bool {
-    matches!(name, "cd" | "set" | "test" | "[" | "printf" | "read")
+    matches!(name, "cd" | "pushd" | "set" | "test" | "[" | "printf" | "read")
         || BUILTINS.iter().any(|builtin| builtin.name == name)
 }
 
@@ -79,6 +80,8 @@ pub(super) fn objection(name: &str, arguments: &[Word], more_arguments: bool) ->
     }
     match name {
         "cd" => cd(arguments),
+        "pushd" if arguments.len() == 1 => cd(arguments),
+        "pushd" => Some("it changes the folder to one that is only known when it runs".to_owned()),
         "set" => set(arguments),
         "test" | "[" => test(name, arguments),
         "printf" => printf(arguments),

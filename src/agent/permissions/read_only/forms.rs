@@ -59,6 +59,7 @@ const FORMS: &[Forms] = &[
     of("ffprobe", "*", "-v -hide_banner -show_format -show_streams -of -print_format -i -show_entries"),
     of("findmnt", "*", ""),
     of("gcc", "-dumpversion | -dumpmachine", ""),
+    of("getent", "passwd * | group * | services * | protocols *", ""),
     of("gofmt", "-l * | -d *", "-s -e"),
     of("gradle", "-v", ""),
     of("hash", "", ""),
@@ -142,13 +143,15 @@ const WITH: &[(&str, &[&str])] = &[
 
 /// Programs that print their version or their help, and do nothing else, with `--version` or `--help` alone.
 const TELLING: &[&str] = words!(
-    "R addr2line ansible aws bash bat batcat black c++ cargo cc clang clang++ clang-format \
-     clang-tidy clippy-driver cmake code conda convert cscope ctags curl deno direnv docker dotnet \
-     elixir emacs ffmpeg ffprobe g++ gcc gdb gem gh ghc golangci-lint gpg gradle helm hyperfine java \
-     javac julia just kotlinc kubectl ld lldb lua make man meson mypy mysql nasm nim ninja nix node \
-     npm npx nvim openssl pandoc perf perl php pip pip3 podman poetry prettier protoc psql python \
-     python3 redis-cli rsync ruby ruff rustc rustdoc rustfmt rustup scc screen shellcheck sqlite3 \
-     ssh strace swift tar task tau terraform tmux tokei tsc uv valgrind vim wget yq"
+    "R addr2line ansible awk aws bash bat batcat black c++ cargo cc chmod clang clang++ \
+     clang-format clang-tidy clippy-driver cmake code conda convert cp crontab cscope ctags curl \
+     dd deno direnv docker dotnet elixir emacs ffmpeg ffprobe find g++ gcc gdb gem gh ghc \
+     golangci-lint gpg gradle helm hyperfine java javac julia just kotlinc kubectl ld lldb lua \
+     make man meson mkdir mv mypy mysql nasm nice nim ninja nix node nohup npm npx nvim openssl \
+     pandoc parallel perf perl php pip pip3 podman poetry prettier protoc psql python python3 \
+     redis-cli rm rsync ruby ruff rustc rustdoc rustfmt rustup scc screen sed sh shellcheck split \
+     sqlite3 ssh strace swift systemctl tar task tau tee terraform timeout tmux tokei tsc uv \
+     valgrind vim watch wget xargs yq zip"
 );
 
 /// Whether a program is listed here.

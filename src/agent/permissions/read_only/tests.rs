@@ -213,8 +213,6 @@ const ASKED_BUILTINS: &[&str] = &[
     "bg",
     "fg",
     "trap",
-    "popd",
-    "pushd x",
     "logout",
     "caller 'a[$(id)]'",
     "getopts a x",

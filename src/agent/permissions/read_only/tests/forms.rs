@@ -15,7 +15,8 @@ const FREE: &[&str] = &[
     "ag foo", "tokei", "zgrep foo x.gz", "xzcat x.xz", "openssl version",
     "openssl x509 -in x.pem -text -noout", "xmllint --noout x.xml", "lsof -i:3000", "ss -tlnp", "ip addr",
     "ip a", "top -b -n1", "top -bn1", "ulimit -a", "kill -l", "declare -p PATH", "git stash drop --help",
-    "tput cols", "php -l x.php", "GIT_PAGER=cat ls",
+    "tput cols", "php -l x.php", "sed --help", "rm --help", "find --help", "xargs --help", "timeout --help",
+    "tee --help", "sh --help", "pushd src; ls; popd", "getent passwd root", "GIT_PAGER=cat ls",
 ];
 
 const ASKED: &[&str] = &[
@@ -28,6 +29,9 @@ const ASKED: &[&str] = &[
     "ls | tee -a x",
     "curl --version http://x.test",
     "curl --help all",
+    "rm --help x",
+    "pushd +1",
+    "popd +1",
     "node --version x",
     "gdb --version -ex 'shell x'",
     "cargo fmt",
