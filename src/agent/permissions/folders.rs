@@ -31,6 +31,28 @@ const BUILDERS: &[&str] = tau_tools::words!(
      gradlew jest make meson mvn mvnw mypy ninja npm npx pip pip3 pnpm poetry prettier pyright pytest rake ruff rustc \
      rustfmt tsc vitest yarn"
 );
+/// Those of them and others that rewrite the files of a folder, with the words with which they do (`!` before those with
+/// which they do not), and the ends of the names of these files.
+const FORMATTERS: [(&str, &str, &str); 15] = [
+    ("isort", "!--check !--check-only !-c !--diff", "py pyi pyx"),
+    ("black", "!--check !--diff", "py pyi ipynb"),
+    ("ruff", "format --fix !--check !--diff", "py pyi ipynb"),
+    ("autopep8", "-i --in-place -ir -ri", "py"),
+    ("yapf", "-i --in-place -ir -ri", "py"),
+    ("cargo", "fmt !--check", "rs"),
+    ("go", "fmt fix", "go"),
+    ("gofmt", "-w", "go"),
+    ("goimports", "-w", "go"),
+    ("prettier", "--write -w", ""),
+    ("eslint", "--fix", ""),
+    ("biome", "--write --fix --apply", ""),
+    ("deno", "fmt !--check", ""),
+    ("rubocop", "-a -A -x --auto-correct --autocorrect --autocorrect-all", "rb rake"),
+    ("terraform", "fmt !-check", "tf tfvars"),
+];
+/// Programs that run the one that their first operand names, and the words that may be before it.
+const LAUNCHERS: &str = "npx bunx pnpx uvx pipx uv poetry pnpm yarn bun npm bundle hatch pdm rye";
+const LAUNCHING: &str = "run exec dlx x --";
 /// Subcommands of git that read files only if they are tracked, or only name them.
 const GIT_NAMES: &[&str] = tau_tools::words!(
     "add branch check-ignore commit describe diff fetch log ls-files merge pull push rebase remote \
@@ -127,17 +149,27 @@ pub(super) fn reads_names_only(part: &Part) -> bool {
         || name == "rm"
 }
 
-/// Whether a part changes the files of a folder without printing others of them.
-pub(super) fn only_rewrites(part: &Part) -> bool {
-    builder(part) == "isort"
+/// The ends of the names of the files of a folder that a part changes without printing them; empty if of any.
+pub(super) fn rewritten_files(part: &Part) -> Option<&'static str> {
+    let name = builder(part);
+    let (_, words, ends) = FORMATTERS.iter().find(|(formatter, ..)| *formatter == name)?;
+    let is_given = |word: &str| arguments(part).any(|text| text == word);
+    let mut needed = words.split(' ').filter(|word| !word.starts_with('!')).peekable();
+    let is_needed = needed.peek().is_none() || needed.any(is_given);
+    let is_refused = words.split(' ').filter_map(|word| word.strip_prefix('!')).any(is_given);
+    (is_needed && !is_refused).then_some(*ends)
 }
 
-/// The program of a part, or the module that Python runs.
+/// The program of a part, or the module that Python runs, or what a package manager starts.
 fn builder(part: &Part) -> Cow<'_, str> {
     let name = program(part);
     let mut words = arguments(part);
-    let is_module = programs::is_same(&name, "python") && words.next().as_deref() == Some("-m");
-    words.next().filter(|_| is_module).unwrap_or(name)
+    if programs::is_same(&name, "python") {
+        return words.next().filter(|word| word == "-m").and_then(|_| words.next()).unwrap_or(name);
+    }
+    let is_launched = |word: &Cow<'_, str>| !has(LAUNCHING, word) && !word.starts_with('-');
+    let launched = words.find(is_launched).filter(|_| has(LAUNCHERS, &name));
+    launched.filter(|word| FORMATTERS.iter().any(|(formatter, ..)| *formatter == *word)).unwrap_or(name)
 }
 
 /// Whether a part does nothing with the content of a folder that it names.
@@ -173,7 +205,10 @@ pub(super) fn leaves_folders(part: &Part) -> bool {
         }
         "grep" | "egrep" | "fgrep" | "zgrep" => !has("rRd", "--recursive") && !has("", "--d"),
         "cp" | "scp" => !has("aRrd", "--recursive") && !has("", "--archive"),
-        _ => reads_names_only(part) && name != "rm" || BUILDERS.contains(&builder(part).as_ref()),
+        _ => {
+            reads_names_only(part) && name != "rm"
+                || BUILDERS.contains(&builder(part).as_ref()) && rewritten_files(part).is_none()
+        }
     }
 }
 
@@ -315,6 +350,11 @@ pub(super) fn searches_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> bo
         return git_subcommand(part).is_some_and(|word| word == "grep")
             && arguments(part).any(|word| word.starts_with("--no-in") || word.starts_with("--unt"));
     }
+    if rewritten_files(part).is_some() {
+        let (builder, format) = (builder(part), |word: &str| has("fmt format fix check", word));
+        let is_operand = |word: &str| !word.starts_with('-') && word != builder && !format(word);
+        return !arguments(part).any(|word| is_operand(&word) && !has(LAUNCHING, &word) && word != "-m");
+    }
     if !SEARCHERS.iter().any(|(searcher, _)| *searcher == name) || leaves_folders(part) || part.more_arguments
     {
         return false;
@@ -402,6 +442,8 @@ pub(super) struct Search {
     chosen: Option<Override>,
     /// Whether links are not followed.
     skips_links: bool,
+    /// The ends of the names of the files that count, if not of all.
+    ends: &'static str,
 }
 
 impl Search {
@@ -417,7 +459,13 @@ impl Search {
         let skips_links = is_known && name != "rgrep" && !arguments(part).any(follows);
         let globs = hidden_files(part);
         let chosen = globs.as_ref().filter(|globs| !globs.is_empty()).map(|globs| chosen_files(globs));
-        Search { skips_hidden: globs.is_some(), chosen, skips_links }
+        let ends = rewritten_files(part).unwrap_or_default();
+        Search { skips_hidden: globs.is_some(), chosen, skips_links, ends }
+    }
+
+    fn counts(&self, path: &Path) -> bool {
+        let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+        self.ends.is_empty() || has(self.ends, end)
     }
 
     /// Whether the folders with keys in a home directory are skipped, which are hidden.
@@ -505,7 +553,7 @@ pub(super) fn find(
             let below = path.strip_prefix(folder).unwrap_or(path);
             JudgedPath { plain: super::path_pattern::normalise(path), real: real.join(below) }
         };
-        if entry.depth() > 0 && is_sought(&judged) {
+        if entry.depth() > 0 && search.counts(path) && is_sought(&judged) {
             return Ok(Some(path.to_owned()));
         }
     }
@@ -513,11 +561,12 @@ pub(super) fn find(
 }
 
 /// Options whose value is prose, or names what is left out, by program.
-const TEXTS: [(&str, &[&str]); 6] = [
+const TEXTS: [(&str, &[&str]); 7] = [
     ("git", &["-m", "--message", "--author", "--date", "--grep", "--format", "--pretty"]),
     ("gh", &["-t", "--title", "-b", "--body", "-m", "--message", "-q", "--jq", "--label", "-l"]),
     ("jj", &["-m", "--message"]),
     ("hg", &["-m", "--message"]),
+    ("pytest", &["-k", "-m"]),
     ("rsync", &["--exclude"]),
     ("tar", &["--exclude", "--exclude-vcs"]),
 ];

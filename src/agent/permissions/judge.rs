@@ -2,6 +2,7 @@
 
 mod files;
 mod texts;
+mod unknown;
 mod unnamed;
 
 use super::command_pattern::Match;

@@ -39,7 +39,7 @@ pub(super) fn is_subcommand(part: &Part, index: usize) -> bool {
 
 /// Commands whose operands are names of something else than files, with their subcommands, and the options with which
 /// they name files.
-const NAMING: [(&str, &str, &str); 5] = [
+const NAMING: [(&str, &str, &str); 7] = [
     ("kill wait pkill killall systemctl service journalctl", "", ""),
     (
         "docker podman",
@@ -52,6 +52,8 @@ const NAMING: [(&str, &str, &str); 5] = [
         "-f --filename -k --kustomize --kubeconfig",
     ),
     ("git", "push fetch pull merge rebase switch branch tag cherry-pick revert", "-F --file -x --exec"),
+    ("cargo", "test check build clippy bench", "--manifest-path --config -C -Z --target-dir"),
+    ("npm pnpm yarn", "version", ""),
     ("gh", "pr issue run workflow release repo", "-F --body-file --notes-file --input"),
 ];
 /// Subcommands of gh's commands that take numbers and names.
@@ -69,7 +71,7 @@ pub(super) fn names_no_file(part: &Part) -> bool {
     let place = Program::find_by_name(&name).map_or(1, |program| program.subcommand(&part.words).0.start);
     let is_known =
         part.words.get(..place).is_some_and(|before| before.iter().all(|it| it.literal().is_some()));
-    if part.more_arguments || !is_known {
+    if !is_known {
         return false;
     }
     let subcommand = part.words.get(place).and_then(Word::literal).unwrap_or_default();

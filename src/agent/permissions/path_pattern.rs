@@ -175,6 +175,16 @@ impl PathPattern {
         either(&self.globs) || either(&self.caseless) && has_no_case(&path.real)
     }
 
+    /// The names of the file or folder that it is about, after the last that is a pattern.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let glob = self.globs.written.last().map_or("", Glob::glob);
+        let glob = ["/**", "/*"].iter().find_map(|end| glob.strip_suffix(end)).unwrap_or(glob);
+        let is_plain = |name: &&str| !name.contains(['*', '?', '[', '{', '\\']);
+        let mut names: Vec<&str> = glob.rsplit('/').take_while(is_plain).collect();
+        names.reverse();
+        names
+    }
+
     /// Whether it is about everything in this folder, and so about removing or replacing it.
     pub(super) fn is_of_folder(&self, path: &JudgedPath, places: &Places) -> bool {
         self.folder.as_ref().is_some_and(|folder| self.is_either(folder, path, places))

@@ -6,6 +6,7 @@ mod computed;
 mod everyday;
 mod texts;
 mod tracked;
+mod unknown;
 mod unnamed;
 mod variants;
 

@@ -25,6 +25,8 @@ pub(super) enum Mark {
     One,
     /// Any number of characters within a name.
     Name,
+    /// Any number of digits, also hexadecimal ones, as in numbers and the names of commits.
+    Digits,
     /// Any number of whole names, each followed by `/`: `**/` in a rule.
     Folders,
     /// Any text, including none.
@@ -73,8 +75,8 @@ impl PathText {
     /// Whether the last mark includes this one.
     fn includes(&self, mark: Mark) -> bool {
         match (self.0.last(), mark) {
-            (Some(Mark::Any), Mark::Name | Mark::Any | Mark::Visible) => true,
-            (Some(last), Mark::Name | Mark::Visible) => *last == mark,
+            (Some(Mark::Any), Mark::Name | Mark::Digits | Mark::Any | Mark::Visible) => true,
+            (Some(last), Mark::Name | Mark::Digits | Mark::Visible) => *last == mark,
             _ => false,
         }
     }
@@ -155,7 +157,7 @@ impl PathText {
         let shown = |mark: &Mark| match mark {
             Mark::Char(c) => c.to_string(),
             Mark::One => "?".to_owned(),
-            Mark::Name => "*".to_owned(),
+            Mark::Name | Mark::Digits => "*".to_owned(),
             Mark::Folders => "**/".to_owned(),
             Mark::Any => "…".to_owned(),
             Mark::Visible => String::new(),

@@ -2,6 +2,7 @@
 
 mod candidates;
 mod found;
+mod outputs;
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
@@ -240,7 +241,7 @@ impl<'a> Scene<'a> {
                 "OLDPWD" => self.directories.iter().cloned().chain([PathText::any()]).collect(),
                 _ if NUMBERS.contains(&name) => {
                     let mut number = PathText::default();
-                    number.push(Mark::Name);
+                    number.push(Mark::Digits);
                     vec![number]
                 }
                 _ => vec![inherited_folder(name).unwrap_or_else(PathText::any)],
@@ -254,7 +255,8 @@ impl<'a> Scene<'a> {
         if let Some(text) = word.literal().filter(|_| !word.is_brace) {
             return vec![PathText::literal(&text)];
         }
-        let all = super::word_texts::atoms(word);
+        let printed = outputs::known_outputs(word, self.analysis);
+        let all = super::word_texts::atoms(printed.as_ref().unwrap_or(word));
         let mut found = Vec::new();
         for atoms in all {
             found.extend(self.texts_of_atoms(&atoms, word.splits));

@@ -213,7 +213,7 @@ impl<'a> Targets<'a> {
             let shown = |mark: &Mark| match mark {
                 Mark::Char(c) => Some(*c),
                 Mark::One => Some('?'),
-                Mark::Name => Some('*'),
+                Mark::Name | Mark::Digits => Some('*'),
                 Mark::Folders | Mark::Any => Some(UNKNOWN),
                 Mark::Visible => None,
             };

@@ -11,10 +11,10 @@ use crate::permissions::operands::names_no_file;
 use crate::permissions::path_pattern::{JudgedPath, Match, PathPattern};
 use crate::permissions::path_text::PathText;
 use crate::permissions::protected::{
-    ProtectedKind, Use, encloses, form_in, holds_protected, may_be_protected, protected_kind,
+    ProtectedKind, Use, encloses, holds_protected, may_be_protected, protected_kind,
 };
 use crate::permissions::rule::{Pattern, Rule};
-use crate::permissions::shell::{Analysis, Direction, Part, Piece, Redirect, Word};
+use crate::permissions::shell::{Direction, Part, Redirect, Word};
 use crate::permissions::words_as_paths::{NamedPath, Naming, PathMention, Scene};
 use crate::permissions::{CallFacts, Verdict, folders, links, programs, suggest, writers};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
@@ -91,7 +91,7 @@ impl Judge<'_> {
     }
 
     /// The path of a partly known name.
-    fn path_of(path: &NamedPath) -> PathBuf {
+    pub(super) fn path_of(path: &NamedPath) -> PathBuf {
         match path {
             NamedPath::Known(path) => path.plain.clone(),
             NamedPath::Partly(text) => PathBuf::from(text.display()),
@@ -219,6 +219,8 @@ impl Judge<'_> {
         let is_used = if only_reads || sources(part) { Use::Read } else { Use::Write };
         let names_only = folders::reads_names_only(part);
         let names_none = names_no_file(part);
+        // A pattern in a command that prints names shows that there is a file with keys, and nothing of it.
+        let lists = only_reads && names_only && part.words.iter().any(Word::has_glob);
         for PathMention { path, how, counts } in scene.path_mentions(part, !only_reads) {
             if names_none && matches!(&path, NamedPath::Partly(text) if text.is_open()) {
                 continue;
@@ -234,10 +236,10 @@ impl Judge<'_> {
                 NamedPath::Known(known) if how == Naming::AtHome => self.at_home(known, findings),
                 NamedPath::Partly(_) if how == Naming::AtHome => {}
                 NamedPath::Known(known) => {
-                    if counts && (how != Naming::InText || self.is_far(known)) {
+                    let is_folder = links::is_folder(&known.real);
+                    if counts && (how != Naming::InText || self.is_far(known)) && (is_folder || !lists) {
                         self.check_protected_path(known, is_used, findings);
                     }
-                    let is_folder = links::is_folder(&known.real);
                     if how == Naming::Word && counts && is_folder {
                         self.folder(part, known, only_reads, findings);
                     }
@@ -284,6 +286,9 @@ impl Judge<'_> {
             }
         }
         self.judge_unnamed_files(part, scene, findings);
+        if !only_reads {
+            self.judge_bare_names(part, scene, findings);
+        }
         let written = (!only_reads).then(|| writers::writes(part)).flatten();
         let touched = written.into_iter().chain(writers::prints_keys(part));
         findings.extend(touched.filter_map(|kind| self.may_touch(kind)));
@@ -350,7 +355,7 @@ impl Judge<'_> {
         let replaces = folders::replaces_folders(part);
         if replaces || !folders::leaves_folders(part) {
             let search = Search::of(part);
-            if !folders::reads_names_only(part) && !folders::only_rewrites(part) {
+            if !folders::reads_names_only(part) && folders::rewritten_files(part).is_none() {
                 self.inside(path, Use::Read, &search, false, None, findings);
             }
             // Found files are named on their own.
@@ -421,52 +426,6 @@ impl Judge<'_> {
                     findings.extend(reaching.first().map(|(rule, _)| of_rule(Verdict::Ask, &text, rule)));
                 }
             }
-        }
-    }
-
-    /// Judges a command that writes to an unknown place and contains a form of a protected name.
-    pub(super) fn judge_unknown_targets(
-        &self,
-        command: &str,
-        analysis: &Analysis,
-        scene: &Scene<'_>,
-        findings: &mut Vec<Finding>,
-        from: usize,
-    ) {
-        let is_unknown = |word: &Word| {
-            word.pieces.iter().any(|piece| matches!(piece, Piece::Variable(_) | Piece::Unknown))
-        };
-        let has_unknown = |part: &Part| {
-            let targets = part.redirects.iter().map(|redirect| &redirect.target);
-            part.more_arguments || part.elsewhere || part.words.iter().chain(targets).any(is_unknown)
-        };
-        // Most commands are fully known, and most others already need approval.
-        let is_asked = findings.iter().skip(from).any(|finding| finding.verdict > Verdict::Allow);
-        if is_asked || !analysis.parts.iter().any(has_unknown) {
-            return;
-        }
-        let is_open = |path: &NamedPath| matches!(path, NamedPath::Partly(text) if text.is_open());
-        let writes = |part: &Part| {
-            let mut targets = part.redirects.iter().filter(|redirect| redirect.direction == Direction::Write);
-            targets.any(|redirect| scene.target(&redirect.target, part).0.iter().any(is_open))
-                || self.objection(part, scene).is_some()
-                    && scene
-                        .path_mentions(part, true)
-                        .iter()
-                        .any(|named| named.how == Naming::Word && is_open(&named.path))
-        };
-        // A program's name is not a file: `pyenv init` does not name `~/.pyenv`.
-        let mut text = command.to_owned();
-        for first in analysis.parts.iter().filter_map(|part| part.words.first()) {
-            let is_plain = first.literal().is_some_and(|name| !name.contains(['/', '.']));
-            if is_plain && text.get(first.span.clone()).is_some() {
-                text.replace_range(first.span.clone(), &" ".repeat(first.span.len()));
-            }
-        }
-        if let Some(kind) = form_in(&text, &self.places, &self.options.own)
-            && analysis.parts.iter().any(writes)
-        {
-            findings.extend(self.may_touch(kind));
         }
     }
 

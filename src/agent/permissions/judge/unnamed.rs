@@ -13,7 +13,7 @@ use crate::permissions::path_pattern::{JudgedPath, PathPattern};
 use crate::permissions::path_text::{Mark, PathText};
 use crate::permissions::protected::Use;
 use crate::permissions::read_only::{NotKnown, find_tracked_file};
-use crate::permissions::rule::Rule;
+use crate::permissions::rule::{Pattern, Rule};
 use crate::permissions::shell::{Part, Word};
 use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::{NamedPath, Naming, Scene};
@@ -66,6 +66,49 @@ impl Judge<'_> {
                 }
             }
             self.judge_listed_files(&text, scene, findings);
+        }
+    }
+
+    /// Applies the rules to bare names in the text of a program: `shutil.rmtree('migrations')`.
+    pub(super) fn judge_bare_names(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+        let program = folders::program(part);
+        let is_plain = has("make gmake ninja just", &program);
+        if !is_plain && (!programs::runs_texts(&program) || has("sqlite3 psql", &program)) {
+            return;
+        }
+        let words = part.words.iter().skip(1).filter(|_| !is_plain).filter_map(Word::literal);
+        let texts: Vec<Cow<'_, str>> = words
+            .filter(|text| text.contains(['"', '\'', '`', '(']))
+            .chain(part.texts.iter().map(|text| Cow::Borrowed(text.as_str())))
+            .collect();
+        if texts.is_empty() {
+            return;
+        }
+        let is_named = |name: &str| texts.iter().any(|text| names_bare(text, name, is_plain));
+        for (rules, _, what) in self.strict() {
+            for rule in rules {
+                let Pattern::Path(pattern) = rule.pattern() else { continue };
+                let names = pattern.names();
+                let Some(last) = names.last().filter(|name| !name.contains('.') && is_named(name)) else {
+                    continue;
+                };
+                let joined = names.join("/");
+                let is_whole = names.len() > 1 && names.iter().all(|name| is_named(name));
+                let concerns = |path: &NamedPath| match path {
+                    NamedPath::Known(path) => {
+                        pattern.concerns(path, &self.places)
+                            || pattern.reaches_into(&PathText::from(path.plain.as_path()), &self.places)
+                    }
+                    NamedPath::Partly(text) => pattern.reaches_into(text, &self.places),
+                };
+                let found = [*last].into_iter().chain(is_whole.then_some(joined.as_str()));
+                let found =
+                    found.flat_map(|name| scene.paths_of(&PathText::literal(name)).to_vec()).find(concerns);
+                findings.extend(found.map(|path| {
+                    let shown = self.display_path(&Self::path_of(&path));
+                    of_rule(Verdict::Ask, &format!("it may touch what a rule {what}: {shown}"), rule)
+                }));
+            }
         }
     }
 
@@ -169,6 +212,29 @@ impl Judge<'_> {
             }));
         }
     }
+}
+
+/// Whether a name stands alone in a text: in quotes, unless it is `plain` and has none.
+fn names_bare(text: &str, name: &str, is_plain: bool) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+    let is_alone = |text: &str, (at, _): (usize, &str)| {
+        let before = text.get(..at).unwrap_or_default();
+        let behind = text.get(at + name.len()..).unwrap_or_default();
+        !before.ends_with(is_part) && !behind.starts_with(is_part)
+    };
+    let is_quoted = |(at, _): (usize, &str)| {
+        let before = text.get(..at).unwrap_or_default();
+        let behind = text.get(at + name.len()..).unwrap_or_default();
+        let opens = before.ends_with(['"', '\'', '`'])
+            || ["q(", "w(", "q{", "w[", "w{"].iter().any(|q| before.ends_with(q));
+        opens && behind.starts_with(['"', '\'', '`', ')', '}', ']'])
+    };
+    let has = |text: &str| text.match_indices(name).any(|found| is_alone(text, found));
+    if is_plain {
+        return has(text);
+    }
+    text.match_indices(name).any(is_quoted)
+        || has(text) && literals(text).iter().any(|(quoted, _)| has(quoted))
 }
 
 /// Whether a name is like a pattern with `*`.

@@ -107,6 +107,17 @@ fn what_is_unpacked_fills_the_working_directory() {
 }
 
 #[test]
+fn a_pattern_that_lists_names_reads_no_key() {
+    let stage = Stage::new();
+    std::fs::remove_file(stage.work().join("keys")).unwrap();
+    std::fs::write(stage.work().join("server.pem"), "").unwrap();
+    for mode in [PermissionMode::Auto, PermissionMode::Ask] {
+        stage.check(&stage.permissions(&[]), mode, &[Allow], &["ls *", "echo *", "ls -d */", "ls -l *.txt"]);
+        stage.check(&stage.permissions(&[]), mode, &[Ask], &["cat *", "cat *.pem", "ls ~/.ssh/*"]);
+    }
+}
+
+#[test]
 fn a_subcommand_is_a_file_where_there_is_one() {
     let stage = Stage::new();
     std::fs::remove_file(stage.work().join("keys")).unwrap();
@@ -218,7 +229,6 @@ fn a_name_of_something_else_is_no_file() {
         "git restore .",
         "git restore --staged --worktree .",
         "git restore -SW .",
-        "isort .",
         "kubectl cp x:/a $F",
         "F=migrations/1.sql; git checkout $F",
     ];

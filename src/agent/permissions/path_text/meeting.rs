@@ -13,6 +13,7 @@ const MAX_MARKS: usize = 512;
 #[derive(Clone, Copy)]
 enum Step {
     Char(char),
+    Digit,
     InName,
     Anything,
 }
@@ -62,7 +63,7 @@ type Place = (usize, bool);
 /// The position reached without consuming a character, and whether no dot may follow.
 fn skips(marks: &[Mark], (at, inside): Place) -> Option<(Place, bool)> {
     match marks.get(at)? {
-        Mark::Name | Mark::Any => Some(((at + 1, false), false)),
+        Mark::Name | Mark::Digits | Mark::Any => Some(((at + 1, false), false)),
         Mark::Folders if !inside => Some(((at + 1, false), false)),
         Mark::Visible => Some(((at + 1, false), true)),
         Mark::Char(_) | Mark::One | Mark::Folders => None,
@@ -75,6 +76,7 @@ fn takes(marks: &[Mark], (at, inside): Place) -> [Option<(Step, Place)>; 2] {
         Some(Mark::Char(c)) => [Some((Step::Char(*c), (at + 1, false))), None],
         Some(Mark::One) => [Some((Step::InName, (at + 1, false))), None],
         Some(Mark::Name) => [Some((Step::InName, (at, false))), None],
+        Some(Mark::Digits) => [Some((Step::Digit, (at, false))), None],
         Some(Mark::Any) => [Some((Step::Anything, (at, false))), None],
         Some(Mark::Folders) => {
             let end = inside.then_some((Step::Char('/'), (at, false)));
@@ -88,9 +90,10 @@ fn takes(marks: &[Mark], (at, inside): Place) -> [Option<(Step, Place)>; 2] {
 fn both(one: Step, two: Step, hidden: bool) -> bool {
     match (one, two) {
         (Step::Char(one), Step::Char(two)) => one == two && !(hidden && one == '.'),
+        (Step::Char(c), Step::Digit) | (Step::Digit, Step::Char(c)) => c.is_ascii_hexdigit(),
         (Step::Char(c), Step::InName) | (Step::InName, Step::Char(c)) => c != '/' && !(hidden && c == '.'),
         (Step::Char(c), Step::Anything) | (Step::Anything, Step::Char(c)) => !(hidden && c == '.'),
-        (Step::InName | Step::Anything, Step::InName | Step::Anything) => true,
+        (Step::Digit | Step::InName | Step::Anything, Step::Digit | Step::InName | Step::Anything) => true,
     }
 }
 

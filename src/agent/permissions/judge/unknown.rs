@@ -1,0 +1,86 @@
+//! Judges commands that write where only the shell knows, as in `sed -i s/a/b/ $(ls ~/.b*)`.
+
+use super::{Finding, Judge};
+use crate::permissions::Verdict;
+use crate::permissions::path_pattern::JudgedPath;
+use crate::permissions::protected::{
+    ProtectedKind, Use, encloses, form_in, may_be_protected, protected_kind,
+};
+use crate::permissions::shell::{Analysis, Direction, Part, Piece, Word};
+use crate::permissions::words_as_paths::{NamedPath, Naming, Scene};
+
+impl Judge<'_> {
+    /// Judges a command that writes to an unknown place and contains a form of a protected name, a pattern that one
+    /// matches, or runs in a folder that holds one.
+    pub(super) fn judge_unknown_targets(
+        &self,
+        command: &str,
+        analysis: &Analysis,
+        scene: &Scene<'_>,
+        findings: &mut Vec<Finding>,
+        from: usize,
+    ) {
+        let is_unknown = |word: &Word| {
+            word.pieces.iter().any(|piece| matches!(piece, Piece::Variable(_) | Piece::Unknown))
+        };
+        let has_unknown = |part: &Part| {
+            let targets = part.redirects.iter().map(|redirect| &redirect.target);
+            part.more_arguments || part.elsewhere || part.words.iter().chain(targets).any(is_unknown)
+        };
+        // Most commands are fully known, and most others already need approval.
+        let is_asked = findings.iter().skip(from).any(|finding| finding.verdict > Verdict::Allow);
+        if is_asked || !analysis.parts.iter().any(has_unknown) {
+            return;
+        }
+        let mut targets = analysis.parts.iter().flat_map(|part| self.open_targets(part, scene)).peekable();
+        if targets.peek().is_none() {
+            return;
+        }
+        // A program's name is not a file: `pyenv init` does not name `~/.pyenv`.
+        let mut text = command.to_owned();
+        for first in analysis.parts.iter().filter_map(|part| part.words.first()) {
+            let is_plain = first.literal().is_some_and(|name| !name.contains(['/', '.']));
+            if is_plain && text.get(first.span.clone()).is_some() {
+                text.replace_range(first.span.clone(), &" ".repeat(first.span.len()));
+            }
+        }
+        let own = &self.options.own;
+        let listed = |folder: &JudgedPath| {
+            let is_other = folder.plain != self.places.workspace.plain;
+            encloses(folder, &self.places, own, Use::Write).filter(|_| is_other)
+        };
+        let in_folder = || {
+            let is_bare = targets.any(|path| matches!(path, NamedPath::Partly(text) if text.is_unknown()));
+            scene.working_directories().iter().filter(|_| is_bare).find_map(listed)
+        };
+        let kind = form_in(&text, &self.places, own)
+            .or_else(|| analysis.parts.iter().find_map(|part| self.kind_of_names(part, scene)))
+            .or_else(in_folder);
+        findings.extend(kind.and_then(|kind| self.may_touch(kind)));
+    }
+
+    /// The targets of a part that only the shell knows.
+    fn open_targets(&self, part: &Part, scene: &Scene<'_>) -> Vec<NamedPath> {
+        let is_open = |path: &NamedPath| matches!(path, NamedPath::Partly(text) if text.is_open());
+        let written = part.redirects.iter().filter(|redirect| redirect.direction == Direction::Write);
+        let mut found: Vec<NamedPath> =
+            written.flat_map(|redirect| scene.target(&redirect.target, part).0).filter(is_open).collect();
+        if found.is_empty() && self.objection(part, scene).is_some() {
+            let named = scene.path_mentions(part, true).into_iter();
+            found.extend(
+                named.filter(|it| it.how == Naming::Word).map(|it| it.path).filter(|path| is_open(path)),
+            );
+        }
+        found
+    }
+
+    /// The kind of a protected path among those that a part names, also by a pattern.
+    fn kind_of_names(&self, part: &Part, scene: &Scene<'_>) -> Option<ProtectedKind> {
+        let own = &self.options.own;
+        scene.path_mentions(part, false).iter().find_map(|it| match &it.path {
+            NamedPath::Known(path) => protected_kind(path, &self.places, own, Use::Write),
+            NamedPath::Partly(text) if text.is_open() => None,
+            NamedPath::Partly(text) => may_be_protected(text, &self.places, own, Use::Write),
+        })
+    }
+}

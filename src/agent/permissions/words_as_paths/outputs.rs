@@ -1,0 +1,77 @@
+//! Substitutions of which it is known that they print a number, the name of a commit, or the working directory.
+
+use crate::permissions::programs;
+use crate::permissions::shell::{Analysis, Part, Piece, Word};
+use crate::permissions::subcommands::has;
+
+/// What a substitution adds to its command: `$(` and `)`.
+const SUBSTITUTION: usize = 3;
+/// A variable of the shell that is a number, and the one with the working directory.
+const VARIABLES: [&str; 2] = ["LINENO", "PWD"];
+
+/// A word with variables in place of its substitutions, if they are all there is in it that is not known, and what
+/// they print is: `-j$(nproc)`, `app:$(git rev-parse --short HEAD)`. Where a command defines functions or assigns these
+/// variables, nothing is.
+pub(super) fn known_outputs(word: &Word, analysis: &Analysis) -> Option<Word> {
+    let is_plain = |piece: &Piece| matches!(piece, Piece::Text(_) | Piece::Unknown);
+    let has_unknown = word.pieces.contains(&Piece::Unknown);
+    if !has_unknown || word.is_brace || analysis.loops || !word.pieces.iter().all(is_plain) {
+        return None;
+    }
+    let within = |part: &&Part| word.span.contains(&part.span.start) && part.span != word.span;
+    let mut printing = analysis.parts.iter().filter(within);
+    let mut whole = word.clone();
+    whole.pieces.clear();
+    // Anything else there, such as `${x:-…}`, makes the word longer.
+    let mut length = 0;
+    for piece in &word.pieces {
+        whole.pieces.push(match piece {
+            Piece::Unknown => {
+                let part = printing.next()?;
+                length += part.span.len() + SUBSTITUTION;
+                Piece::Variable(variable(part)?.to_owned())
+            }
+            piece => {
+                length += piece.text().map_or(0, str::len);
+                piece.clone()
+            }
+        });
+    }
+    let quotes = word.span.len().checked_sub(length)?;
+    let assigns = |part: &Part| part.assigned.iter().any(|name| VARIABLES.contains(&name.as_str()));
+    let is_it = printing.next().is_none() && (quotes == 0 || quotes == 2);
+    (is_it && !analysis.parts.iter().any(assigns)).then_some(whole)
+}
+
+/// The variable whose value is like what a part prints.
+fn variable(part: &Part) -> Option<&'static str> {
+    let name = programs::name(&part.words).filter(|_| part.outer.is_empty() && part.redirects.is_empty())?;
+    let literals: Vec<_> = part.words.iter().skip(1).map(Word::literal).collect::<Option<_>>()?;
+    let all = |is: &dyn Fn(&str) -> bool| literals.iter().all(|text| is(text));
+    let is_commit = |text: &str| {
+        let rest = text.strip_prefix("HEAD").or_else(|| text.strip_prefix('@'));
+        rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || "~^@{}".contains(c)))
+    };
+    let is_date = |text: &str| {
+        text.strip_prefix('+').is_some_and(|format| {
+            format.split('%').all(|part| matches!(part, "" | "s" | "Y" | "m" | "d" | "H" | "M" | "S" | "N"))
+        })
+    };
+    let [number, directory] = VARIABLES;
+    let is_number = match (&*name, literals.first().map(AsRef::as_ref)) {
+        ("pwd", None) => return Some(directory),
+        ("nproc", _) => all(&|text| text == "--all"),
+        ("date", Some(_)) => all(&|text| is_date(text) || text == "-u"),
+        ("id", Some("-u" | "-g")) => literals.len() == 1,
+        ("pgrep", Some(_)) => all(&|text| !has("-l -a", text) && !text.starts_with("--")),
+        ("lsof", Some(_)) => literals.iter().any(|text| text.starts_with("-t")),
+        ("docker" | "podman", Some("ps")) => literals.iter().any(|text| has("-q -aq -qa --quiet", text)),
+        ("git", Some("merge-base")) => all(&|text| !text.starts_with('-')),
+        ("git", Some("rev-parse")) => literals
+            .iter()
+            .skip(1)
+            .all(|text| is_commit(text) || text.starts_with("--short") || text == "--verify"),
+        _ => false,
+    };
+    is_number.then_some(number)
+}
