@@ -191,6 +191,7 @@ async fn sessions_of_other_agents_are_listed_and_continued_in_a_copy() {
     let listed = editor.ask("session/list", json!({"cwd": cwd})).await;
     let row = &listed["result"]["sessions"][0];
     assert_eq!(row["title"], "Basket lost at login", "on one line, without control characters: {listed}");
+    std::fs::write(folder.join(format!("{id}.jsonl")), &text).unwrap();
     let refused = editor.ask("session/delete", json!({"sessionId": id})).await;
     assert!(refused["error"].to_string().contains("delete it in Claude Code"), "{refused}");
     let opened = json!({"sessionId": id, "cwd": cwd, "mcpServers": []});

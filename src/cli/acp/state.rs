@@ -146,7 +146,7 @@ pub(crate) struct AcpSession {
     pub(crate) message: Option<MessageId>,
     /// The title that the client knows.
     pub(crate) title: Option<String>,
-    /// What waits for the next prompt, to be said in the conversation.
+    /// Remarks that wait for the next prompt.
     pub(crate) remarks: Vec<String>,
     /// The running compaction.
     pub(crate) compaction: Option<CompactionId>,

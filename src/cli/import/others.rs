@@ -55,7 +55,7 @@ pub(super) fn gemini(places: &Places<'_>) -> SetUp {
 /// Parts of its settings that are taken over, or about the program's own screen and state.
 const OF_GEMINI: [&str; 9] =
     *tau_tools::words!("$schema mcpServers ui theme ide privacy telemetry output selectedAuthType");
-/// The same, of the groups in them.
+/// Such parts of the groups in them.
 const IN_GROUPS: [(&str, &[&str]); 4] = [
     ("general", &["defaultApprovalMode"]),
     ("mcp", &["allowed", "excluded"]),

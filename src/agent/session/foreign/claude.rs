@@ -97,7 +97,7 @@ const ATTACHED: [(&str, &str); 5] = [
     ("edited_text_file", "/snippet"),
 ];
 
-/// What the program answers in the model's place when it wants none.
+/// The answer of the program in the place of the model, when it wants none.
 const NO_ANSWER: &str = "No response requested.";
 
 impl Glance<'_> {
@@ -186,7 +186,7 @@ struct Reader {
     owners: HashMap<At, At>,
     /// The entry that the previous line is attached to.
     before: Option<At>,
-    /// What the program says of the next summary.
+    /// The facts about the next summary.
     compacted: Value,
     /// A user command whose output comes next.
     command: Option<String>,

@@ -110,7 +110,7 @@ fn row(path: PathBuf, stored: StoredSession, first_prompt: impl FnOnce() -> Opti
 }
 
 /// The reverted part of a session, from its description.
-fn reverted(revert: &Value) -> Option<(String, Option<String>)> {
+fn revert_point(revert: &Value) -> Option<(String, Option<String>)> {
     Some((text_of(revert, "messageID")?.to_owned(), text_of(revert, "partID").map(str::to_owned)))
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{StoredMessage, StoredSession, is_plain, reverted, row};
+use super::{StoredMessage, StoredSession, is_plain, revert_point, row};
 use crate::session::foreign::content::{number_of, text_of};
 use crate::session::foreign::scan::LARGEST;
 use tau_protocol::session_row::SessionRow;
@@ -45,7 +45,7 @@ fn read_session(path: &Path) -> Option<StoredSession> {
         created: i64::try_from(time("created")).unwrap_or_default(),
         updated: i64::try_from(time("updated")).unwrap_or_default(),
         children: 0,
-        reverted: data.get("revert").and_then(reverted),
+        reverted: data.get("revert").and_then(revert_point),
         messages: 0,
     })
 }

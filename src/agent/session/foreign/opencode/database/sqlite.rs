@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::Value;
 
-use super::super::{StoredMessage, StoredSession, flag, is_plain, reverted, row};
+use super::super::{StoredMessage, StoredSession, flag, is_plain, revert_point, row};
 use crate::session::foreign::content::text_of;
 use crate::session::foreign::scan::LARGEST;
 use tau_protocol::session_row::SessionRow;
@@ -105,7 +105,7 @@ fn session_from_row(row: &Row<'_>) -> rusqlite::Result<StoredSession> {
         created: row.get(3)?,
         updated: row.get(4)?,
         children: 0,
-        reverted: revert.as_ref().and_then(reverted),
+        reverted: revert.as_ref().and_then(revert_point),
         messages: row.get::<_, i64>(6)?.unsigned_abs(),
     })
 }
