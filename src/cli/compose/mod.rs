@@ -151,6 +151,12 @@ impl Setup {
 
     /// Reads everything again, after the user has changed the trust in a directory.
     pub(crate) fn reread(&self) -> Result<Self, Refusal> {
+        // A model may be missing only because the list of the user cannot be read: that is the reason then.
+        let of_models = || Catalogue::load(&self.paths, &self.settings, None).err().map(Refusal::config);
+        self.read_again().map_err(|refusal| of_models().unwrap_or(refusal))
+    }
+
+    fn read_again(&self) -> Result<Self, Refusal> {
         let project_dir = self.project_dir.clone();
         let (environment, project) = Environment::read_in(&self.args, OnBadConfig::Warn, &project_dir)?;
         let new = Self::choose(self.args.clone(), self.profile, environment, self.cwd.clone(), project)?

@@ -37,7 +37,6 @@ pub(crate) fn reload_everything(
     let new = match (reread(old), Catalogue::load(&old.paths, &old.settings, None)) {
         // Without the models of the user the one in use would be replaced.
         (Ok(new), Err(error)) if new.settings_fault.is_none() => return Err(Refusal::config(error)),
-        (Err(_), Err(error)) => return Err(Refusal::config(error)),
         (new, _) => new?,
     };
     let mut changes = Changes { everything: true, ..Changes::default() };
