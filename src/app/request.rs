@@ -5,7 +5,7 @@
 //! ticket was forgotten.
 //!
 //! To add one: a row in the table below; the compiler then asks for the work, a method of that name
-//! (`cli/services`, [`PerformRequest`]), and for the effect of its answer (`update/replies`, [`Answer`]). An
+//! (`cli/services`, [`PerformRequest`]), and for the effect of its answer (`update/replies`, [`RequestAnswer`]). An
 //! answer of a new shape is also a variant of [`ScreenReply`].
 
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ macro_rules! requests {
         }
 
         /// The answer to each request, with the fields in the row's brackets.
-        pub(crate) enum Answer {
+        pub(crate) enum RequestAnswer {
             $($name { $($kept: $kept_kind,)* answer: Result<$answer, UserError> },)+
         }
 
@@ -90,11 +90,11 @@ macro_rules! requests {
             }
 
             /// The reply as the answer to this request; `None` if it has the wrong shape.
-            pub(crate) fn answer(self, reply: ScreenReply) -> Option<Answer> {
+            pub(crate) fn answer(self, reply: ScreenReply) -> Option<RequestAnswer> {
                 match self {
                     $(ScreenRequest::$name { $($kept,)* .. } => match reply {
-                        ScreenReply::$reply(answer) => Some(Answer::$name { $($kept,)* answer: Ok(answer) }),
-                        ScreenReply::Failed(error) => Some(Answer::$name { $($kept,)* answer: Err(error) }),
+                        ScreenReply::$reply(answer) => Some(RequestAnswer::$name { $($kept,)* answer: Ok(answer) }),
+                        ScreenReply::Failed(error) => Some(RequestAnswer::$name { $($kept,)* answer: Err(error) }),
                         _ => None,
                     })+
                 }

@@ -9,7 +9,9 @@ use super::{
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::printable::Printable;
-use crate::request::{Answer, ClipboardContent, EditorUse, LoginProvider, LoginWay, ScreenReply, Ticket};
+use crate::request::{
+    ClipboardContent, EditorUse, LoginProvider, LoginWay, RequestAnswer, ScreenReply, Ticket,
+};
 use tau_protocol::event::NoticeLevel;
 use tau_tools::user_error::UserError;
 
@@ -31,8 +33,8 @@ pub(super) fn take(model: &mut Model, ticket: Ticket, reply: ScreenReply, effect
 }
 
 /// The effect of each answer.
-fn on_answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<Effect>) {
-    use Answer::*;
+fn on_answer(model: &mut Model, ticket: Ticket, answer: RequestAnswer, effects: &mut Vec<Effect>) {
+    use RequestAnswer::*;
     match answer {
         Sessions { answer } => sessions::on_sessions(model, ticket, answer, effects),
         SearchSessions { query, answer: Ok(found) } => {

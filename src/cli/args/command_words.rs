@@ -35,7 +35,7 @@ const AGAIN: &str = "leave out the second `tau`";
 const SHARE: &str = "to write a session to a file: tau export";
 const TRUST: &str = "to trust a project, or no longer: tau trust; on the screen: /trust";
 const INSTALL: &str =
-    "MCP servers: tau mcp add; skills and other extensions are files, and tau extensions lists them";
+    "a package of extensions: tau add SOURCE; an MCP server: tau mcp add; tau extensions lists what there is";
 const RUN: &str = "to run one prompt and exit: tau -p PROMPT; for the screen: tau";
 const INFO: &str = "to look at the setup: tau doctor; at the keys: tau auth";
 const SERVER: &str = "for a server: tau serve; for an editor: tau acp; for MCP clients: tau mcp-serve";

@@ -124,7 +124,7 @@ impl Run {
             false => {
                 // What it told last, while its batch was being killed, is in its session only.
                 let kept = self.session.as_deref().and_then(usage_of_session);
-                let used = kept.unwrap_or_else(|| self.used.clone());
+                let used = kept.unwrap_or(self.used);
                 BatchCost::of(used.dollars(), used.total_tokens)
             }
         }

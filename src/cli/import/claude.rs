@@ -127,7 +127,7 @@ fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
         let what = format!("hooks: {}", pluralize(hooks as u64, "group"));
         match settings.get("disableAllHooks").and_then(Value::as_bool) {
             Some(true) => {
-                found.leave_out(file, what, "they are off there (disableAllHooks), so they are here")
+                found.leave_out(file, what, "they are off there (disableAllHooks), so they are here");
             }
             _ => found.change(file, what, setting("claude_hooks", "true")),
         }

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use super::{CommandLoss, DESTROYING};
-use crate::permissions::shell::{Direction, Part, Word};
+use crate::permissions::shell::{Direction, Part, Word, is_taken_apart};
 use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::Scene;
 use crate::permissions::{folders, path_pattern, read_only};
@@ -72,7 +72,8 @@ pub(super) fn of_words(part: &Part, command: &str, scene: &Scene<'_>) -> Option<
     let disk = of_words.or_else(|| part.texts.iter().find_map(|text| disk_in(text)))?;
     let name = folders::program(part);
     let is_spared = has(SPARING, &name) || has(DESTROYING, &name) || name.starts_with("mkfs");
-    if is_spared || read_only::only_reads(part) {
+    // What a wrapper such as sudo runs is a part of its own.
+    if is_spared || is_taken_apart(&part.words) || read_only::only_reads(part) {
         return None;
     }
     let text = format!("it may overwrite {disk}, and everything on it would be lost");

@@ -154,7 +154,7 @@ pub(super) fn runs_file_of(words: &[Word], files: &BTreeSet<String>) -> bool {
         "" => literals.iter().any(|text| files.contains(base(text))),
         options => behind(options),
     };
-    has_project(&name, &literals) && here() || RUN_FILES.iter().filter(is_of).any(|row| named(row))
+    has_project(&name, &literals) && here() || RUN_FILES.iter().filter(is_of).any(named)
 }
 
 /// Whether a program works on the project in its folder: Python does only with a module or a script.

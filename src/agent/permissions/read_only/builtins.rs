@@ -80,7 +80,7 @@ pub(super) fn objection(name: &str, arguments: &[Word], more_arguments: bool) ->
     }
     match name {
         "cd" => cd(arguments),
-        "pushd" if arguments.len() == 1 => cd(arguments),
+        "pushd" if is_folder(arguments) => cd(arguments),
         "pushd" => Some("it changes the folder to one that is only known when it runs".to_owned()),
         "set" => set(arguments),
         "test" | "[" => test(name, arguments),
@@ -185,6 +185,11 @@ fn cd(arguments: &[Word]) -> Option<String> {
     let mut options = literals.filter(|text| text.len() > 1 && text.starts_with('-'));
     let other = options.find(|text| !["-P", "-L", "--"].contains(&text.as_ref()));
     other.map(|option| format!("cd {} is not known", display_name(&option)))
+}
+
+/// Whether `pushd` gets one folder, and no place in its stack: `+1`.
+fn is_folder(arguments: &[Word]) -> bool {
+    matches!(arguments, [one] if one.literal().is_some_and(|text| !text.starts_with(['+', '-'])))
 }
 
 fn set(arguments: &[Word]) -> Option<String> {

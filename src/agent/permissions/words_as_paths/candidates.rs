@@ -52,7 +52,7 @@ pub(super) fn candidates(text: &PathText, is_name: bool) -> Vec<PathText> {
     }
     // An unknown part of an address is no file.
     let is_address = ["http://", "https://"].iter().any(|start| text.starts_with(start));
-    found.retain(|value| !value.is_empty() && !(is_address && is_hole(value)));
+    found.retain(|value| !(value.is_empty() || is_address && is_hole(value)));
     found.dedup();
     found
 }
