@@ -40,6 +40,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::TakeKeyboard => terminal_focus::take_or_give(model),
         Action::EditQueue => queue::open(model),
         Action::FoldPlan => plan::fold(model),
+        Action::Complete if model.composer.is_empty() => panels::select(model),
         Action::Complete => completion::tab(model, effects),
         // The model and the agent's answers.
         Action::Models => models::open(model, "", effects),

@@ -1,6 +1,5 @@
 //! The completion list: its opening and its keys.
 
-use super::panels;
 use crate::action::Action;
 use crate::completion::{self, Completion, CompletionKind, CompletionTarget, PathWord};
 use crate::effect::Effect;
@@ -174,12 +173,9 @@ fn path_before_cursor(model: &Model) -> PathWord {
     found
 }
 
-/// Handles Tab: selects a panel if the composer is empty, opens a chip before the cursor, else completes the
-/// word as a value of tau's command or as a path. In a shell command an empty word is completed too.
+/// Handles Tab in a text: opens a chip before the cursor, else completes the word as a value of tau's command or as a
+/// path. In a shell command an empty word is completed too.
 pub(super) fn tab(model: &mut Model, effects: &mut Vec<Effect>) {
-    if model.composer.is_empty() {
-        return panels::select(model);
-    }
     if model.composer.expand_chip() {
         return;
     }

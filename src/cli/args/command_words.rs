@@ -49,7 +49,7 @@ const ELSEWHERE: &[(&str, &[&str])] = &[
         SETTINGS,
         &["config", "configure", "configuration", "setting", "preferences", "setup", "set", "get", "init"],
     ),
-    (SESSIONS, &["ls", "list", "session", "history", "show", "rm", "delete", "continue"]),
+    (SESSIONS, &["ls", "list", "session", "history", "show", "rm", "delete"]),
     (
         INSTALL,
         &[
@@ -303,7 +303,6 @@ mod tests {
             ("tau apc", "did you mean tau acp?"),
             ("tau rpcc", "tau serve"),
             ("tau untrust", "tau trust"),
-            ("tau continue", "tau --continue"),
             ("tau packages", "tau add"),
             ("tau log\u{200b}in", "`log\\u{200b}in` is not a command"),
         ];

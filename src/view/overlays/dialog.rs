@@ -8,6 +8,7 @@ use ratatui::widgets::{Block, Clear, Widget};
 
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
+use tau_app::model::Model;
 use tau_tools::counted::pluralize;
 
 /// The number of columns beside a box that is too small to be readable: they are cleared.
@@ -143,5 +144,13 @@ fn dim(outer: Rect, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         let rows = Rect { x: area.x, width: area.width, ..outer };
         Clear.render(rows, buffer);
         buffer.set_style(rows, theme.style(ThemeToken::Text));
+    }
+}
+
+/// The title of a dialog, after that of the session whose questions the board shows.
+pub(super) fn heading(model: &Model, title: &str) -> String {
+    match &model.on_board {
+        Some(session) => format!("{} · {title}", session.as_str()),
+        None => title.to_owned(),
     }
 }

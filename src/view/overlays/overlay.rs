@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::dialog::{OverlayLayout, draw_question, frame, inner_width};
+use super::dialog::{OverlayLayout, draw_question, frame, heading, inner_width};
 use super::list::{choice_mark, draw_secret};
 use super::{
     attempt_list, board, changes, extensions, form, help, job_list, key_list, mode_question, offer, picker,
@@ -153,14 +153,6 @@ fn question_title(question: &Question) -> &'static str {
         Question::Plan { .. } => "Plan",
         Question::Form { .. } | Question::Url { .. } => "An MCP server asks",
     }
-}
-
-/// The title of a dialog, after that of the session whose questions the board shows.
-pub(super) fn heading(model: &Model, title: &str) -> String {
-    model
-        .on_board
-        .as_ref()
-        .map_or_else(|| title.to_owned(), |session| format!("{} · {title}", session.as_str()))
 }
 
 fn ask(

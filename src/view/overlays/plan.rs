@@ -4,9 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, draw_question, inner_width, out_of_sight};
+use super::dialog::{OverlayLayout, draw_question, heading, inner_width, out_of_sight};
 use super::list::{choice_mark, first_visible};
-use super::overlay::heading;
 use crate::approval::typed;
 use crate::markdown::Room;
 use crate::memo::Memo;

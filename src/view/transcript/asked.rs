@@ -255,7 +255,7 @@ impl Walk<'_> {
     }
 
     /// Shows how many rows of the subject are left out, in their place. Returns the first row of the screen that
-    /// gave way to such a mark.
+    /// gives way to such a mark.
     pub(super) fn mark_left_out(
         &mut self,
         rows: &[Option<Place>],
@@ -266,9 +266,10 @@ impl Walk<'_> {
         for gap in self.gaps(rows) {
             // Marks of gaps with nothing but a mark between them are one.
             let above = last.filter(|mark| mark.is_own_row && mark.y + 1 == gap.below);
+            let given = self.row_to_give(gap, rows);
             let mark = match above {
                 Some(mark) => Mark { count: mark.count + gap.count, ..mark },
-                None => match (self.free_place(gap, area, frame), self.row_to_give(gap, rows)) {
+                None => match (self.free_place(gap, area, frame), given) {
                     (Some(y), _) => Mark { y, count: gap.count, is_own_row: false },
                     (None, Some(y)) => {
                         let covered = last.filter(|mark| mark.y == y).map_or(0, |mark| mark.count);
@@ -283,7 +284,8 @@ impl Walk<'_> {
                 },
             };
             self.draw_mark(Gap { count: mark.count, ..gap }, mark, area, frame);
-            first = first.or(Some(mark.y).filter(|_| mark.is_own_row));
+            // Whether the question has free cells changes with what else is in sight: its page does not.
+            first = first.or(given.filter(|_| mark.is_own_row || gap.is_before_question));
             last = Some(mark);
         }
         first.and_then(|y| u16::try_from(y).ok())
