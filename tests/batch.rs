@@ -15,7 +15,7 @@ use crate::harness::answering;
 use crate::live::{command, texts};
 use crate::screen::TIMEOUT;
 use crate::support::processes;
-use crate::time_limit::{EndInTime, RunInTime};
+use crate::time_limit::{EndInTime, RunInTime, until};
 
 /// A user's home, with a file of tasks in the folder that tau runs in.
 struct Home {
@@ -465,28 +465,19 @@ fn an_array_of_slurm_does_each_task_although_a_node_dies() {
 
 #[test]
 fn the_part_of_an_engine_waits_for_what_still_runs_of_an_earlier_one() {
-    let home = Home::new(&answering(Duration::from_secs(600), "never"));
-    home.tasks(&[task("one", "true")]);
+    let home = Home::new(&answering(Duration::ZERO, "an answer"));
+    let nap = format!("sleep {}", processes::rare_sleep());
+    home.tasks(&[task("one", &format!("test -e begun || {{ touch begun; exec {nap}; }}"))]);
     let mut first = home.batch(&["--part", "--only", "one"]);
     let mut first = first.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let end = Instant::now() + TIMEOUT;
-    // Once the prompt is told, nothing more is until the answer begins.
-    let events = || fs::read_to_string(home.at("tasks.results/runs/one.jsonl")).unwrap_or_default();
-    while !events().contains("\"type\":\"message_end\"") {
-        assert!(Instant::now() < end);
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    // It is killed, its run has not noticed yet: nobody else may work in the folder.
-    let line = format!("--cwd {}", home.at("").display());
-    let left = processes::alive(line.trim_end_matches('/'));
-    assert_eq!(left.len(), 1, "{left:?}");
-    let pid = rustix::process::Pid::from_raw(left[0].0).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    until(TIMEOUT, || home.at("begun").exists(), || "the check did not begin".to_owned());
+    // It is killed, its check is not: nobody else may work in the folder yet.
     first.kill().unwrap();
     first.wait_in_time("the first part");
+    let left = processes::alive(&nap);
+    assert_eq!(left.len(), 1, "{left:?}");
     let (_, out, _) = home.run(&["--report"]);
     assert!(out.contains("1 without a result") && out.contains("one  it is at work"), "{out}");
-    let home = Home { url: answering(Duration::ZERO, "an answer"), ..home };
     let (code, out, err) = home.run(&[]);
     assert_eq!((code, home.results()), (Some(1), 0), "{out}{err}");
     assert!(out.contains("one  another tau batch works on it"), "{out}");
@@ -497,6 +488,7 @@ fn the_part_of_an_engine_waits_for_what_still_runs_of_an_earlier_one() {
     lines.read_line(&mut started).unwrap();
     assert!(started.contains("started"), "{started}");
     assert!(second.try_wait().unwrap().is_none() && home.results() == 0);
+    let pid = rustix::process::Pid::from_raw(left[0].0).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     let (code, _, err) = texts(&second.output_in_time("the second part"));
     assert_eq!((code, home.results()), (Some(0), 1), "{err}");
@@ -564,7 +556,7 @@ fn nobody_works_beside_the_check_of_a_killed_batch() {
     let home = Home::new(&answering(Duration::ZERO, "the answer"));
     home.tasks(&[task("one", "echo >>count; until test -e go; do sleep 0.05; done")]);
     let mut killed = home.batch(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    crate::time_limit::until(TIMEOUT, || home.at("count").exists(), || "no check begins".to_owned());
+    until(TIMEOUT, || home.at("count").exists(), || "no check begins".to_owned());
     killed.kill().unwrap();
     killed.wait_in_time("the killed batch");
     let (code, out, err) = home.run(&[]);

@@ -309,7 +309,7 @@ fn enter_answers_a_dialog_after_an_early_key() {
         (question(&["a", "b"]), "2<enter>", "choices: [1]"),
         (question(&["a", "b"]), "other<enter>", "other"),
         (plan(), "5more tests<enter>", "more tests"),
-        (plan(), "j<enter>", "Accepted"),
+        (plan(), "k<enter>", "Accepted"),
     ];
     for (question, keys, expected) in cases {
         let mut screen = early(question);

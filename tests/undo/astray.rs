@@ -175,7 +175,7 @@ fn a_directory_that_became_a_link_comes_back() {
     let plan = work.plan("two");
     assert!(plan.conflicts.is_empty() && plan.files.len() == 2, "{plan:?}");
     let report = work.back("two", ConflictChoice::Keep);
-    assert_eq!(report.restored, ["d", "d/f"]);
+    assert_eq!(report.restored, ["d/", "d/f"]);
     assert_eq!(work.text("d/f"), "evil\n");
     work.redo();
     assert!(work.at("d").is_symlink());

@@ -97,7 +97,7 @@ const SAME_NAMES: &[(&str, &str)] = &[
     ("rails", "test t"),
     ("tmux", "send-keys send"),
 ];
-/// What programs do without a subcommand.
+/// The subcommands that programs carry out without one.
 const DEFAULTS: [(&str, &str); 3] = [("yarn", "install"), ("bundle", "install"), ("vercel", "deploy")];
 
 /// Whether a program does this without a subcommand.

@@ -65,9 +65,8 @@ pub enum Owner {
 pub fn of_text(path: &Path, text: &str, whole: &str, owner: Owner) -> (Vec<RuleInForce>, Vec<UserError>) {
     let is_project = owner == Owner::Project;
     let (mut rules, mut wrong) = (Vec::new(), Vec::new());
-    let report = |wrong: &mut Vec<UserError>, line: usize, text: String| {
-        wrong.push(UserError::new(format!("{}:{line}: {text}", path.display())));
-    };
+    let error = |line: usize, text: String| UserError::new(format!("{}:{line}: {text}", path.display()));
+    let report = |wrong: &mut Vec<UserError>, line, text| wrong.push(error(line, text));
     let settings = match settings_of(text) {
         Ok(settings) => settings,
         Err((line, why)) => {
@@ -129,11 +128,8 @@ pub fn of_text(path: &Path, text: &str, whole: &str, owner: Owner) -> (Vec<RuleI
                 }
                 Err((why, tools)) => {
                     let names = if tools == ["*"] { "every call".to_owned() } else { tools.join(", ") };
-                    report(
-                        &mut wrong,
-                        line,
-                        format!("`{text}` cannot be enforced: {why}; tau asks before {names}"),
-                    );
+                    let problem = format!("`{text}` cannot be enforced: {why}; tau asks before {names}");
+                    report(&mut wrong, line, problem);
                     let asked = tools.iter().filter_map(|tool| tool.parse::<Rule>().ok());
                     asked.for_each(|rule| add(rule, Verdict::Ask));
                 }

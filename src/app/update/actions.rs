@@ -71,7 +71,6 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::PanelReveal => panels::reveal(model, effects),
         Action::PanelRerun => panels::run_unconfined(model, effects),
         Action::PanelLeave => model.transcript.leave_panel(),
-        // The composer.
         Action::Editor => composing::open_editor(model, effects),
         Action::Stash => queue::stash(model),
         Action::Paste => composing::paste(model, effects),

@@ -106,8 +106,7 @@ fn on_answer(model: &mut Model, ticket: Ticket, answer: RequestAnswer, effects: 
         Editor { text, purpose, answer } => on_edited(model, ticket, (&text, purpose), answer, effects),
         OpenInEditor { answer } => on_viewer_close(model, ticket, answer),
         Branch { answer: Ok(branch) } => model.status.branch = branch.map(|name| Printable::line(&name)),
-        // The search is an extra, a removed file has nothing to show, and a branch is unknown only without a
-        // connection, which is shown.
+        // An extra, a file that was removed, and a branch without a connection, which is shown.
         SearchSessions { answer: Err(_), .. }
         | Preview { answer: Err(_), .. }
         | Branch { answer: Err(_) }

@@ -112,14 +112,17 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
     let from = first.iter().skip(1).filter_map(Word::literal).find_map(|text| host(&text));
     let what =
         if decodes(first) { "decodes".to_owned() } else { format!("downloads{}", from.unwrap_or_default()) };
-    // Both are the reason; where there are lines between them, the one that runs it.
-    let before =
-        downloads.iter().map(|(part, _)| part.span.start).filter(|start| *start <= runner.span.start).max();
-    let start = before.filter(|start| {
-        command.get(*start..runner.span.start).is_some_and(|between| !between.contains('\n'))
-    });
-    let span = start.unwrap_or(runner.span.start)..runner.span.end;
-    Some((format!("it runs a program that it {what}, which nobody has read"), span))
+    let text = format!("it runs a program that it {what}, which nobody has read");
+    Some((text, span_of(command, &downloads, runner)))
+}
+
+/// The place of a download and of the part that runs it; where there are lines between them, of the latter.
+fn span_of(command: &str, downloads: &[Command<'_>], runner: &Part) -> Range<usize> {
+    let starts = downloads.iter().map(|(part, _)| part.span.start);
+    let is_on_its_line =
+        |start: &usize| command.get(*start..runner.span.start).is_some_and(|between| !between.contains('\n'));
+    let start = starts.filter(|start| *start <= runner.span.start).max().filter(is_on_its_line);
+    start.unwrap_or(runner.span.start)..runner.span.end
 }
 
 /// Whether the text of a program evaluates a text, and names one of these files.

@@ -280,18 +280,22 @@ impl Judge<'_> {
                 self.folder(part, &folder, only_reads, findings);
             }
         }
-        if !only_reads && folders::unpacks_here(part) {
+        self.judge_unnamed_files(part, scene, findings);
+        if !only_reads {
+            self.judge_written_files(part, scene, findings);
+        }
+        findings.extend(writers::prints_keys(part).and_then(|kind| self.may_touch(kind)));
+    }
+
+    /// Judges the files that a command may change without naming them as one.
+    fn judge_written_files(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+        if folders::unpacks_here(part) {
             for folder in &scene.directories_with_outer(part) {
                 self.judge_unpack_folder(folder, findings);
             }
         }
-        self.judge_unnamed_files(part, scene, findings);
-        if !only_reads {
-            self.judge_bare_names(part, scene, findings);
-        }
-        let written = (!only_reads).then(|| writers::writes(part)).flatten();
-        let touched = written.into_iter().chain(writers::prints_keys(part));
-        findings.extend(touched.filter_map(|kind| self.may_touch(kind)));
+        self.judge_bare_names(part, scene, findings);
+        findings.extend(writers::writes(part).and_then(|kind| self.may_touch(kind)));
     }
 
     /// Judges a folder that a command unpacks files into without naming it.

@@ -23,7 +23,7 @@ const LISTED_TARGETS: &[&str] = &[
     "cd ..; ls -A | while read f; do echo x >> $f; done",
 ];
 
-/// What they list is not protected.
+/// Commands that list nothing protected.
 const OTHER_TARGETS: &[&str] = &[
     "for f in $(ls src/*.rs); do echo x >> $f; done",
     "ls plain/* | xargs sed -i s/a/b/",
@@ -109,7 +109,7 @@ fn a_formatter_rewrites_the_files_of_its_language() {
     stage.check(&rules, PermissionMode::Auto, &[Allow], &others);
 }
 
-/// What their commands print is a number or a commit, or names no file where it is given.
+/// Substitutions that print a number or a commit, or name no file where they stand.
 const NUMBERS: &[&str] = &[
     "make -j$(nproc)",
     "make -j \"$(nproc)\" test",

@@ -4,7 +4,7 @@ use crate::permissions::programs;
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 
-/// What a substitution adds to its command: `$(` and `)`.
+/// The characters that a substitution adds to its command: `$(` and `)`.
 const SUBSTITUTION: usize = 3;
 /// A variable of the shell that is a number, and the one with the working directory.
 const VARIABLES: [&str; 2] = ["LINENO", "PWD"];
