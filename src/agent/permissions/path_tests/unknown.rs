@@ -144,7 +144,9 @@ fn a_number_or_a_commit_is_no_file() {
     let files = [
         "cat ${x:-$(nproc)}", "cat $x$(nproc)", "cat \"$(git rev-parse .env)\"", "cat $(date +.env)",
         "nproc() { echo .env; }; cat $(nproc)", "cat $(pwd)/.env", "LINENO=.env; cat $(nproc)",
-        "cat $(nproc; echo .env)", "curl http://localhost:$PORT/x -o $F", "cat a | xargs cat",
+        "cat $(./nproc)", "cat $(/tmp/nproc)", "PATH=.:$PATH; cat $(nproc)",
+        "export PATH=.:$PATH; cat $(nproc)", "declare -x PATH=.; cat $(nproc)", "cat $(nproc; echo .env)",
+        "curl http://localhost:$PORT/x -o $F", "cat a | xargs cat",
     ];
     stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &files);
 }

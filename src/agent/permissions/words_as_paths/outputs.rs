@@ -1,6 +1,5 @@
 //! Substitutions of which it is known that they print a number, the name of a commit, or the working directory.
 
-use crate::permissions::programs;
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 
@@ -10,8 +9,8 @@ const SUBSTITUTION: usize = 3;
 const VARIABLES: [&str; 2] = ["LINENO", "PWD"];
 
 /// A word with variables in place of its substitutions, if they are all there is in it that is not known, and what
-/// they print is: `-j$(nproc)`, `app:$(git rev-parse --short HEAD)`. Where a command defines functions or assigns these
-/// variables, nothing is.
+/// they print is: `-j$(nproc)`, `app:$(git rev-parse --short HEAD)`. Where a command defines functions, or assigns these
+/// variables or `PATH`, nothing is.
 pub(super) fn known_outputs(word: &Word, analysis: &Analysis) -> Option<Word> {
     let is_plain = |piece: &Piece| matches!(piece, Piece::Text(_) | Piece::Unknown);
     let has_unknown = word.pieces.contains(&Piece::Unknown);
@@ -38,14 +37,25 @@ pub(super) fn known_outputs(word: &Word, analysis: &Analysis) -> Option<Word> {
         });
     }
     let quotes = word.span.len().checked_sub(length)?;
-    let assigns = |part: &Part| part.assigned.iter().any(|name| VARIABLES.contains(&name.as_str()));
     let is_it = printing.next().is_none() && (quotes == 0 || quotes == 2);
-    (is_it && !analysis.parts.iter().any(assigns)).then_some(whole)
+    (is_it && !analysis.parts.iter().any(changes_meaning)).then_some(whole)
+}
+
+/// Whether a part sets these variables, or where programs are found.
+fn changes_meaning(part: &Part) -> bool {
+    let is_one = |name: &str| name == "PATH" || VARIABLES.contains(&name);
+    let of_word =
+        |word: &Word| word.pieces.first().and_then(Piece::text)?.split(['=', '+']).next().map(is_one);
+    part.assigned.iter().any(|name| is_one(name)) || part.words.iter().any(|word| of_word(word) == Some(true))
 }
 
 /// The variable whose value is like what a part prints.
 fn variable(part: &Part) -> Option<&'static str> {
-    let name = programs::name(&part.words).filter(|_| part.outer.is_empty() && part.redirects.is_empty())?;
+    // A program in a folder is not the one of that name.
+    let name = part.words.first()?.literal().filter(|name| !name.contains('/'))?;
+    if !part.outer.is_empty() || !part.redirects.is_empty() {
+        return None;
+    }
     let literals: Vec<_> = part.words.iter().skip(1).map(Word::literal).collect::<Option<_>>()?;
     let all = |is: &dyn Fn(&str) -> bool| literals.iter().all(|text| is(text));
     let is_commit = |text: &str| {
