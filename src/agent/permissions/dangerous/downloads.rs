@@ -125,11 +125,14 @@ fn span_of(command: &str, downloads: &[Command<'_>], runner: &Part) -> Range<usi
     start.unwrap_or(runner.span.start)..runner.span.end
 }
 
+/// The words of a text that may be names of files.
+fn file_names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && !"_-.".contains(c)).filter(|name| !name.is_empty())
+}
+
 /// Whether the text of a program evaluates a text, and names one of these files.
 fn evaluates_file(words: &[Word], files: &BTreeSet<String>) -> bool {
-    let is_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
-    let of_text =
-        |text: Cow<'_, str>| evaluates(&text) && text.split(|c| !is_name(c)).any(|name| files.contains(name));
+    let of_text = |text: Cow<'_, str>| evaluates(&text) && file_names(&text).any(|name| files.contains(name));
     programs::name(words).is_some_and(|name| runs_texts(&name))
         && words.iter().skip(1).filter_map(Word::literal).any(of_text)
 }
@@ -250,20 +253,18 @@ fn files(
             let targets = part.redirects.iter().filter_map(|redirect| redirect.target.literal());
             found.extend(targets.map(|text| base(&text).to_owned()));
         }
-        if programs::name(&part.words).is_some_and(|name| has(WRITING, &name)) && is_fed(command, part) {
-            let is_split = programs::name(&part.words).is_some_and(|name| name.ends_with("split"));
+        if let Some(name) = programs::name(&part.words).filter(|name| has(WRITING, name))
+            && is_fed(command, part)
+        {
             let texts = part.words.iter().skip(1).filter_map(Word::literal);
-            let texts = texts.filter(|text| is_split || text.contains([' ', '>']));
-            let is_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
-            let names: Vec<String> = texts
-                .flat_map(|text| text.split(|c| !is_name(c)).map(str::to_owned).collect::<Vec<_>>())
-                .filter(|name| !name.is_empty())
-                .collect();
-            // The parts that `split` makes, with the default prefix or its own.
-            found.extend(
-                names.iter().map(|name| format!("{name}aa")).chain(["xaa".to_owned(), "xx00".to_owned()]),
-            );
-            found.extend(names);
+            let texts = texts.filter(|text| name.ends_with("split") || text.contains([' ', '>']));
+            // The parts that `split` makes begin with its own prefix or the default.
+            found.extend(["xaa".to_owned(), "xx00".to_owned()]);
+            for text in texts {
+                for name in file_names(&text) {
+                    found.extend([format!("{name}aa"), name.to_owned()]);
+                }
+            }
         }
     }
     found

@@ -217,24 +217,23 @@ impl Judge<'_> {
 /// Whether a name stands alone in a text: in quotes, unless it is `plain` and has none.
 fn names_bare(text: &str, name: &str, is_plain: bool) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || "_-./".contains(c);
-    let is_alone = |text: &str, (at, _): (usize, &str)| {
-        let before = text.get(..at).unwrap_or_default();
-        let behind = text.get(at + name.len()..).unwrap_or_default();
-        !before.ends_with(is_part) && !behind.starts_with(is_part)
-    };
-    let is_quoted = |(at, _): (usize, &str)| {
-        let before = text.get(..at).unwrap_or_default();
-        let behind = text.get(at + name.len()..).unwrap_or_default();
+    let is_alone = |before: &str, behind: &str| !before.ends_with(is_part) && !behind.starts_with(is_part);
+    let is_quoted = |before: &str, behind: &str| {
         let opens = before.ends_with(['"', '\'', '`'])
             || ["q(", "w(", "q{", "w[", "w{"].iter().any(|q| before.ends_with(q));
         opens && behind.starts_with(['"', '\'', '`', ')', '}', ']'])
     };
-    let has = |text: &str| text.match_indices(name).any(|found| is_alone(text, found));
+    let has = |text: &str, is_it: &dyn Fn(&str, &str) -> bool| {
+        text.match_indices(name).any(|(at, _)| {
+            let behind = text.get(at + name.len()..).unwrap_or_default();
+            text.get(..at).is_some_and(|before| is_it(before, behind))
+        })
+    };
     if is_plain {
-        return has(text);
+        return has(text, &is_alone);
     }
-    text.match_indices(name).any(is_quoted)
-        || has(text) && literals(text).iter().any(|(quoted, _)| has(quoted))
+    has(text, &is_quoted)
+        || has(text, &is_alone) && literals(text).iter().any(|(quoted, _)| has(quoted, &is_alone))
 }
 
 /// Whether a name is like a pattern with `*`.
