@@ -5,7 +5,8 @@
 //! such a name is accepted and completed, but not listed.
 
 use std::borrow::Cow;
-use tau_tools::compare::close_matches;
+use tau_protocol::extension::looks_like_a_command;
+use tau_tools::compare::{close_matches, has_same_letters};
 
 /// A command of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,13 +223,7 @@ impl Commands {
         let mut begun = self.rows.iter().filter(|row| row.name.starts_with(&name));
         let only = begun.next().filter(|_| begun.next().is_none()).map(|row| row.name.as_ref());
         let close = close_matches(&name, &names, names.len(), LIKENESS);
-        // Transposed letters are the likeliest mistake.
-        let letters = |text: &str| {
-            let mut letters: Vec<char> = text.chars().collect();
-            letters.sort_unstable();
-            letters
-        };
-        let swapped = close.iter().find(|known| letters(known) == letters(&name));
+        let swapped = close.iter().find(|known| has_same_letters(known, &name));
         only.or_else(|| swapped.or(close.first()).copied())
     }
 
@@ -237,9 +232,7 @@ impl Commands {
     pub fn parse<'a>(&self, line: &'a str) -> Option<Result<(&CommandRow, &'a str), &'a str>> {
         let rest = line.strip_prefix('/')?;
         let (word, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        let looks_like_a_command =
-            !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-:_.".contains(c));
-        if !looks_like_a_command {
+        if !looks_like_a_command(word) {
             return None;
         }
         Some(match self.find(word) {

@@ -23,6 +23,16 @@ pub fn shortest<T: Eq + Hash>(old: &[T], new: &[T]) -> Vec<DiffOp> {
     differences(Way::Shortest, &old, &new, None)
 }
 
+/// Whether two words have the same letters: transposed ones are the likeliest mistake.
+pub fn has_same_letters(one: &str, other: &str) -> bool {
+    let sorted = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    sorted(one) == sorted(other)
+}
+
 /// The words that resemble `word`, best first, at most `most`: those of a similarity of `least` or more, from
 /// 0 to 1. Equally similar ones are in alphabetical order.
 pub fn close_matches<'a>(word: &str, possible: &[&'a str], most: usize, least: f32) -> Vec<&'a str> {

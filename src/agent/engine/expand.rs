@@ -21,6 +21,7 @@ use crate::extensions::templates::Template;
 use crate::extensions::templates::arguments::Arguments;
 use crate::extensions::templates::parts::{Part, parts};
 use tau_protocol::event::NoticeLevel;
+use tau_protocol::extension::looks_like_a_command;
 use tau_protocol::message::{Block, ToolCall, UserContent, UserMessage};
 use tau_tools::command_result::without_success;
 use tau_tools::compare::close_matches;
@@ -128,7 +129,9 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expans
         return Ok(Some(found));
     }
     let Some(name) = names.first() else {
-        return if is_lone_command(&text) { Err(unknown_command(&loaded, &text)) } else { Ok(None) };
+        // Of several words, it may be about a folder: `/tmp is full`.
+        let lone = text.trim_end().strip_prefix('/').filter(|word| looks_like_a_command(word));
+        return lone.map_or(Ok(None), |word| Err(unknown_command(&loaded, word)));
     };
     let found = || Expansion { text: text.clone(), pictures: Vec::new() };
     match with(message.clone(), found()).is_blank() {
@@ -137,14 +140,7 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expans
     }
 }
 
-/// Whether a message is one word that looks like a command. Of several words, it may be about a folder: `/tmp is full`.
-fn is_lone_command(text: &str) -> bool {
-    let name = text.trim_end().strip_prefix('/').unwrap_or_default();
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-:_.".contains(c))
-}
-
-fn unknown_command(loaded: &LoadedExtensions, text: &str) -> UserError {
-    let name = text.trim_end().trim_start_matches('/');
+fn unknown_command(loaded: &LoadedExtensions, name: &str) -> UserError {
     let commands = loaded.commands();
     let known: Vec<&str> = commands.iter().map(|command| command.name.as_str()).collect();
     let near = close_matches(name, &known, 1, LIKENESS);

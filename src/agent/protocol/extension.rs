@@ -137,6 +137,11 @@ impl ExtensionRow {
     }
 }
 
+/// Whether a word behind a slash looks like the name of a command: `/usr/bin` has none.
+pub fn looks_like_a_command(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-:_.".contains(c))
+}
+
 /// A command for a prompt template, a skill or an MCP server's prompt. Its texts come from files and servers
 /// and are not safe to print directly; its name is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

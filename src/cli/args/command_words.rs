@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use super::CliArgs;
 use super::subcommand::{self, Subcommand};
 use tau_app::slash::Commands;
-use tau_tools::compare::close_matches;
+use tau_tools::compare::{close_matches, has_same_letters};
 use tau_tools::invisible::is_invisible;
 use tau_tools::shell_word::quote;
 use tau_tools::user_error::UserError;
@@ -175,12 +175,7 @@ fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
         let is_long = name.chars().count() >= least;
         close_matches(&name, &known, 1, likeness).first().copied().filter(|_| is_long)
     };
-    let letters = |word: &str| {
-        let mut letters: Vec<char> = word.chars().collect();
-        letters.sort_unstable();
-        letters
-    };
-    let is_swapped = |other: &&str| other.len() <= MIN_SHORT && letters(other) == letters(&name);
+    let is_swapped = |other: &&str| other.len() <= MIN_SHORT && has_same_letters(other, &name);
     let swapped = || known.iter().copied().find(is_swapped);
     let near = near(MIN_MISSPELLED, LIKENESS).or_else(|| near(MIN_SHORT, SHORT_LIKENESS)).or_else(swapped);
     if let Some(near) = near {
