@@ -41,10 +41,10 @@ use commands::{
     name_completion, packages as package_commands, permissions, sandbox, theme, tools, undo, uninstall,
     update, worktree,
 };
+use compose::environment::paths;
 use compose::{Setup, sessions};
 use process::exit::{Exit, fail, say};
 use process::{crash, hardening, log, signals, stderr, waiter};
-use tau_agent::settings::Paths;
 use tau_tools::user_error::UserError;
 
 /// Runs the program; returns its exit code.
@@ -209,9 +209,7 @@ fn start_log(args: &CliArgs) -> Result<(), UserError> {
     let Some(filter) = log::effective_filter(std::env::var("TAU_LOG").ok().as_deref(), args.verbose) else {
         return Ok(());
     };
-    let home = std::env::var_os("TAU_HOME");
-    let paths = Paths::discover(home.as_deref().map(std::path::Path::new))?;
-    log::start(&paths.state, &filter).map(drop)
+    log::start(&paths()?.state, &filter).map(drop)
 }
 
 fn screen(args: CliArgs) -> Exit {

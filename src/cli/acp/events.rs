@@ -430,7 +430,7 @@ fn on_compaction_end(
 }
 
 /// Reports a remark of tau. Clients that support notices get it as one; others get the important ones in the
-/// conversation, while a prompt is being answered: the next one, if there is none.
+/// conversation, with the answer to the current prompt or to the next one.
 fn notice(state: &mut AcpState, key: SessionKey, level: NoticeLevel, text: String, hint: Option<String>) {
     let knows = |client: &ClientCapabilities| {
         client.session.as_ref().is_some_and(|session| session.notices.is_some())

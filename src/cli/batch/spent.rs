@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::results::{BatchFolder, TaskResult, is_result, last_line, tail};
+use crate::compose::environment::paths;
 use crate::live::commands::answer_in;
 use crate::process::plain;
-use crate::worktrees::paths;
 use tau_agent::session::list;
 use tau_agent::session::unreported::usage_of_file;
 use tau_agent::settings::Settings;

@@ -7,9 +7,9 @@ use crate::args::attempts::{AttemptsAction, AttemptsArgs};
 use crate::attempts::hunks::{self, Choice};
 use crate::attempts::{self, Attempt, Attempts, take, words};
 use crate::compose;
+use crate::compose::environment::paths;
 use crate::process::exit::{Exit, fail, say, warn};
 use crate::process::plain;
-use crate::worktrees;
 use tau_agent::settings::Paths;
 use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
@@ -17,7 +17,7 @@ use tau_tools::user_error::UserError;
 /// Runs the command; returns the program's end.
 pub(crate) fn run(args: &AttemptsArgs) -> Exit {
     let cwd = compose::here().map_err(|refusal| refusal.text);
-    let done = cwd.and_then(|cwd| act(args, &worktrees::paths()?, &cwd).map_err(String::from));
+    let done = cwd.and_then(|cwd| act(args, &paths()?, &cwd).map_err(String::from));
     match done {
         Ok(text) => say(&text),
         Err(why) => fail(Exit::Config, &why),

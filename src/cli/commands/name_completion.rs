@@ -13,7 +13,7 @@ use clap::{Arg, ArgAction, Command};
 
 use super::man_pages::definition;
 use crate::args::CliArgs;
-use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::environment::{Environment, OnBadConfig, paths};
 use crate::compose::mcp_servers;
 use crate::compose::session_lookup::{places, short_ids};
 use crate::live::record::LiveRecord;
@@ -27,7 +27,6 @@ use tau_agent::catalogue::login::LOGINS;
 use tau_agent::catalogue::search_services::SERVICES;
 use tau_agent::session::all;
 
-use tau_agent::settings::Paths;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
 use tau_protocol::session_row::SessionRow;
 use tau_tools::access::AllFiles;
@@ -308,8 +307,7 @@ fn find_names(names: Names, typed: &TypedArgument) -> Vec<(String, String)> {
         return servers.into_iter().map(|known| (known.server.name, String::new())).collect();
     }
     if names == Names::Themes {
-        let home = std::env::var_os("TAU_HOME");
-        let Ok(paths) = Paths::discover(home.as_deref().map(Path::new)) else { return Vec::new() };
+        let Ok(paths) = paths() else { return Vec::new() };
         let all = ThemeFiles::new(paths.config.join("themes")).all_names();
         return all.into_iter().map(|name| (name, String::new())).collect();
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::table;
 use crate::args::worktree::{WorktreeAction, WorktreeArgs};
 use crate::compose;
+use crate::compose::environment::paths;
 use crate::process::exit::{Exit, fail, say, warn};
 use crate::process::plain;
 use crate::worktrees::snapshot::Ahead;
@@ -53,7 +54,7 @@ pub(crate) fn report_worktree() {
 
 fn here() -> Result<(Paths, std::path::PathBuf), UserError> {
     let cwd = compose::here().map_err(|refusal| refusal.text)?;
-    Ok((worktrees::paths()?, cwd))
+    Ok((paths()?, cwd))
 }
 
 /// The folder of a worktree, as a line.

@@ -55,6 +55,11 @@ pub struct Environment {
     pub settings_fault: Option<String>,
 }
 
+/// The folders of tau's files. Fails when the system names no home directory.
+pub(crate) fn paths() -> Result<Paths, UserError> {
+    Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(Path::new))
+}
+
 impl Environment {
     /// The end of a command: a success counts as a fault of the settings if some were ignored.
     pub(crate) fn exit(&self, exit: Exit) -> Exit {
@@ -102,8 +107,7 @@ impl Environment {
         on_bad_config: OnBadConfig,
         cwd: Option<&Path>,
     ) -> Result<(Self, ProjectSettings), Refusal> {
-        let paths = Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(Path::new))
-            .map_err(Refusal::config)?;
+        let paths = paths().map_err(Refusal::config)?;
         let (mut notices, mut fault) = (Vec::new(), None);
         let (settings, wrong) = Settings::load_leniently(&paths);
         on_bad_config.tolerate_all(wrong, &mut notices)?;

@@ -117,7 +117,7 @@ impl Setup {
         let mut cwd = working_directory(args.cwd.as_deref())?;
         if let Some(name) = args.worktree.take() {
             let name = if name.is_empty() { worktrees::new_name() } else { name };
-            let paths = worktrees::paths().map_err(Refusal::config)?;
+            let paths = environment::paths().map_err(Refusal::config)?;
             let entered = worktrees::enter(&paths, &cwd, &name, None).map_err(Refusal::config)?;
             cwd = working_directory(Some(&entered.worktree.inside(&cwd)))?;
             (args.cwd, notes) = (Some(cwd.clone()), entered.notes);

@@ -19,6 +19,7 @@ use tokio::io::AsyncReadExt;
 use super::args::CliArgs;
 use super::compose::{ComposedAgent, Setup};
 use super::rpc;
+use crate::compose::environment::paths;
 use crate::compose::profile::FrontEndProfile;
 use crate::compose::sessions;
 use crate::live::off_screen::OffScreen;
@@ -32,7 +33,6 @@ use tau_agent::catalogue::keys::KeySource;
 use tau_agent::context::request;
 use tau_agent::engine::config::AgentConfig;
 use tau_agent::provider::{Failure, FailureKind};
-use tau_agent::settings::Paths;
 use tau_app::geometry::Motion;
 use tau_tools::scratch::Scratch;
 
@@ -168,7 +168,7 @@ pub fn rpc(args: CliArgs) -> Exit {
 
 /// Serves an editor on the standard streams.
 pub(crate) fn acp(args: CliArgs) -> Exit {
-    match Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(std::path::Path::new)) {
+    match paths() {
         Ok(paths) => crash::install(paths.state),
         Err(error) => return fail(Exit::Config, &error),
     }

@@ -126,11 +126,6 @@ impl Worktree {
     }
 }
 
-/// The folder of tau's files.
-pub(crate) fn paths() -> Result<Paths, UserError> {
-    Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(Path::new))
-}
-
 fn record_file(paths: &Paths, repository: &Repository, name: &str) -> PathBuf {
     paths.worktree_records_of(repository.folder()).join(format!("{name}.json"))
 }
