@@ -161,7 +161,7 @@ fn for_model(questions: &[UserQuestion], answers: &[UserAnswer]) -> String {
 fn for_user(questions: &[UserQuestion], answers: &[UserAnswer]) -> String {
     let words = all_words(questions, answers, "your");
     let pairs = questions.iter().zip(words);
-    // Further lines of an answer stand below the first one.
+    // The lines of an answer are aligned.
     let row = |question: &str, words: &str| format!("{question}\n→ {}", words.replace('\n', "\n  "));
     let rows: Vec<String> = pairs.map(|(question, words)| row(question.question.trim(), &words)).collect();
     rows.join("\n")

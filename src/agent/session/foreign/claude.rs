@@ -212,7 +212,7 @@ impl Reader {
             return;
         }
         let Some(id) = text_of(line, "uuid") else { return };
-        // The program also counts a line once that stands there twice.
+        // Claude Code counts a repeated line once, too.
         if self.lines.contains_key(id) {
             return;
         }
