@@ -91,7 +91,7 @@ impl AcpHost {
             }
             BeginningKind::Fork(id) => setup.args.fork = Some(lossy_path(&find_session(&setup, id)?.0)),
         }
-        let mut session = sessions::open(&setup).map_err(internal_error)?;
+        let mut session = sessions::open(&setup).map_err(|not_opened| internal_error(not_opened.into()))?;
         session.survey();
         let setup = setup.continuing(&session).with_model().map_err(no_model)?;
         has_key(&setup)?;

@@ -65,6 +65,14 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
+    /// Whether the session changes hands, so that the same request succeeds soon.
+    pub(crate) fn is_brief(&self) -> bool {
+        match self {
+            Trouble::Busy(_) | Trouble::NotAttached(_) | Trouble::Ended(_) => true,
+            Trouble::Unreachable(_) | Trouble::Refused(_) => false,
+        }
+    }
+
     /// The fault, in words for the user.
     pub(crate) fn text(&self) -> &str {
         match self {

@@ -263,7 +263,7 @@ fn run_tool(
         let mut stopped = None;
         loop {
             tokio::select! {
-                result = &mut call => return Ok((result, stopped)),
+                result = &mut call => return Ok::<_, Refusal>((result, stopped)),
                 caught = signals.next() => if let Some(exit) = caught.exit() {
                     stopped = Some(exit);
                     cancel.cancel();

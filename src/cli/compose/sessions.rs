@@ -41,9 +41,30 @@ enum SessionRequest {
     Continue(PathBuf, SessionOrigin),
 }
 
+/// The reason why no session was opened.
+pub(crate) enum NotOpened {
+    /// Another process has it open.
+    InUse(Refusal),
+    Refused(Refusal),
+}
+
+impl From<Refusal> for NotOpened {
+    fn from(refusal: Refusal) -> Self {
+        NotOpened::Refused(refusal)
+    }
+}
+
+impl From<NotOpened> for Refusal {
+    fn from(not_opened: NotOpened) -> Self {
+        match not_opened {
+            NotOpened::InUse(refusal) | NotOpened::Refused(refusal) => refusal,
+        }
+    }
+}
+
 /// The session requested by the arguments, an earlier one or a new one, for a front end without a user to
 /// ask. Fails when there is no such session, when it cannot be opened, or its directory is gone.
-pub fn open(setup: &Setup) -> Result<Session, Refusal> {
+pub(crate) fn open(setup: &Setup) -> Result<Session, NotOpened> {
     let session = match session_request(setup)? {
         SessionRequest::Open(path) => open_file(&path)?,
         other => {
@@ -58,7 +79,7 @@ pub fn open(setup: &Setup) -> Result<Session, Refusal> {
             begin(setup, other)?
         }
     };
-    apply_name(setup, session)
+    Ok(apply_name(setup, session)?)
 }
 
 /// The session to offer when continuing and this directory has none: the latest of the path that the
@@ -119,12 +140,6 @@ pub(crate) fn requested_id(setup: &Setup) -> Option<String> {
     list::row_of(&requested_file(setup)?).map(|row| row.id)
 }
 
-/// Whether another process has the requested session open.
-pub(crate) fn is_in_use(setup: &Setup) -> bool {
-    let owner = requested_file(setup).and_then(|path| lock::read_owner(&path));
-    owner.is_some_and(|owner| owner.life() != Life::Ended)
-}
-
 /// The file of the requested session, if it is one of tau's.
 fn requested_file(setup: &Setup) -> Option<PathBuf> {
     match session_request(setup).ok()? {
@@ -162,7 +177,7 @@ fn session_request(setup: &Setup) -> Result<SessionRequest, Refusal> {
     })
 }
 
-fn begin(setup: &Setup, wanted: SessionRequest) -> Result<Session, Refusal> {
+fn begin(setup: &Setup, wanted: SessionRequest) -> Result<Session, NotOpened> {
     let dir = setup.session_dir();
     match wanted {
         SessionRequest::New(Some(id)) if dir.is_some() => begin_as(setup, id),
@@ -172,11 +187,16 @@ fn begin(setup: &Setup, wanted: SessionRequest) -> Result<Session, Refusal> {
         SessionRequest::New(id) => Ok(Session::begin(dir.as_deref(), &setup.cwd, id)),
         SessionRequest::Open(path) => open_file(&path),
         SessionRequest::Copy(path, source) => {
-            Session::begin_from(&path, source, dir.as_deref(), Some(&setup.cwd)).map_err(Refusal::config)
+            Ok(Session::begin_from(&path, source, dir.as_deref(), Some(&setup.cwd))
+                .map_err(Refusal::config)?)
         }
         SessionRequest::Continue(path, source) => {
             let session = begin_from(setup, &path, source)?;
-            if session.info().cwd.is_dir() { Ok(session) } else { Err(missing_directory(&session, &path)) }
+            if session.info().cwd.is_dir() {
+                Ok(session)
+            } else {
+                Err(missing_directory(&session, &path).into())
+            }
         }
     }
 }
@@ -196,7 +216,7 @@ fn begin_from(setup: &Setup, path: &Path, source: SessionOrigin) -> Result<Sessi
 
 /// A new session with this ID. Of several programs that start with it at the same time, one begins the
 /// session, and the others find it in use.
-fn begin_as(setup: &Setup, id: String) -> Result<Session, Refusal> {
+fn begin_as(setup: &Setup, id: String) -> Result<Session, NotOpened> {
     let root = setup.settings.session_root(&setup.paths);
     let _lock = LockFile::take(&root.join(NEW_LOCK)).map_err(|error| {
         Refusal::config(format!("cannot begin a session in {}: {}", root.display(), paths::reason(&error)))
@@ -210,7 +230,7 @@ fn begin_as(setup: &Setup, id: String) -> Result<Session, Refusal> {
     Ok(session)
 }
 
-fn open_file(path: &Path) -> Result<Session, Refusal> {
+fn open_file(path: &Path) -> Result<Session, NotOpened> {
     let session = match Session::open_tail(path, Access::Write, TAIL) {
         // Its process was killed and a program started by it still holds the lock.
         Err(SessionError::Locked { owner, .. }) if owner.life() == Life::Ended => {
@@ -221,11 +241,11 @@ fn open_file(path: &Path) -> Result<Session, Refusal> {
     let session = session.map_err(|error| match &error {
         SessionError::Locked { .. } => {
             let id = list::row_of(path).map_or_else(|| path.display().to_string(), |row| row.id);
-            Refusal::config(format!("{error}; --fork {id} continues in a copy"))
+            NotOpened::InUse(Refusal::config(format!("{error}; --fork {id} continues in a copy")))
         }
-        _ => Refusal::config(error),
+        _ => NotOpened::Refused(Refusal::config(error)),
     })?;
-    if session.info().cwd.is_dir() { Ok(session) } else { Err(missing_directory(&session, path)) }
+    if session.info().cwd.is_dir() { Ok(session) } else { Err(missing_directory(&session, path).into()) }
 }
 
 fn missing_directory(session: &Session, path: &Path) -> Refusal {

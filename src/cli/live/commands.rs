@@ -323,11 +323,13 @@ fn send_text(id: &str, text: &str) -> Exit {
                 Err(_) if is_foreign(id) => return Ok(continue_in_copy(id, text)),
                 found => found?,
             };
-            if let Some(server) = named.server()? {
+            if let (Some(server), Some(found)) = (named.server()?, &named.record) {
                 let paths = &named.environment.paths;
-                let sent = others::deliver(&server, paths, &named.id, &mut others::one(text)).await;
-                if sent.map_err(|trouble| to_refusal(&trouble))? {
-                    return Ok(Exit::Ok);
+                match others::deliver(&server, paths, &found.record, &mut others::one(text)).await {
+                    Ok(true) => return Ok(Exit::Ok),
+                    Err(trouble) if !trouble.is_brief() => return Err(to_refusal(&trouble)),
+                    // The next process to open the session gets it.
+                    Ok(false) | Err(_) => {}
                 }
             }
             match named.check_reach() {
@@ -394,9 +396,9 @@ fn logs_of(id: &str, follows: bool) -> Exit {
         }
         found.iter().for_each(warn_of_retry);
         let followed = follow(&server, &format!("/api/sessions/{}/events?after={after}", named.id)).await;
-        if followed.is_err() {
+        if let (Err(_), Some(found)) = (&followed, &found) {
             // One that was killed may not have ended yet.
-            others::still_has(&named.environment.paths, &named.id).await;
+            others::still_has(&named.environment.paths, &found.record).await;
         }
         match record::of(&named.environment.paths, &named.id) {
             Some(found) if found.is_interrupted() => {

@@ -12,10 +12,10 @@ use super::registry::Ending;
 use super::rights::FlaggedMode;
 use super::{others, own_flags, rights, start};
 use crate::args::{self, CliArgs};
-use crate::attach::reach::Trouble;
+use crate::compose::Setup;
 use crate::compose::environment::{Connections, Environment, OnBadConfig};
 use crate::compose::profile::FrontEndProfile;
-use crate::compose::{Setup, sessions};
+use crate::compose::sessions::{self, NotOpened};
 use crate::headless::prompts::{self, CliPrompt};
 use crate::headless::{self, NO_PROMPT, answer, stdin_prompts};
 use crate::process::crash;
@@ -133,22 +133,21 @@ fn open_or_send(
                 own_flags::check(setup, &found.record.id)?;
             }
             let runtime = runtime::on_this_thread()?;
-            let sent = others::deliver(&server, &setup.paths, &found.record.id, prompts);
+            let sent = others::deliver(&server, &setup.paths, &found.record, prompts);
             match runtime.block_on(sent) {
                 Ok(true) => {
                     tell(&found.record.id);
                     return Ok(None);
                 }
-                Err(trouble @ (Trouble::Refused(_) | Trouble::Unreachable(_))) => {
+                Err(trouble) if !trouble.is_brief() || Instant::now() > end => {
                     return Err(Refusal::config(trouble.text()));
                 }
-                Err(trouble) if Instant::now() > end => return Err(Refusal::config(trouble.text())),
                 Ok(false) | Err(_) => {}
             }
         } else {
             match sessions::open(setup) {
-                Err(_) if sessions::is_in_use(setup) && Instant::now() < end => {}
-                opened => return opened.map(Some),
+                Err(NotOpened::InUse(_)) if Instant::now() < end => {}
+                opened => return Ok(Some(opened?)),
             }
         }
         std::thread::sleep(LOOK);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use super::record::{self, FoundRecord};
+use super::record::{self, FoundRecord, LiveRecord};
 use crate::attach::reach::Trouble;
 use crate::attach::server::Server;
 use crate::headless::prompts::CliPrompt;
@@ -96,14 +96,16 @@ impl Others {
     /// sentence.
     pub(crate) async fn send(&self, id: &str, text: &str) -> Result<(), UserError> {
         refuse_command(text)?;
-        let is_sent = match self.server(id)? {
-            Some(server) => deliver(&server, &self.paths, id, &mut one(text)).await,
+        let found = record::of(&self.paths, id);
+        let server = found.as_ref().and_then(|found| Some((found, server_of(found, &self.network)?)));
+        let is_sent = match server {
+            Some((found, server)) => deliver(&server?, &self.paths, &found.record, &mut one(text)).await,
             None => Ok(false),
         };
         match is_sent {
             Ok(true) => Ok(()),
-            Ok(false) => begin(id, text).await,
-            Err(trouble) => Err(words(&trouble).into()),
+            Err(trouble) if !trouble.is_brief() => Err(words(&trouble).into()),
+            Ok(false) | Err(_) => begin(id, text).await,
         }
     }
 
@@ -127,10 +129,11 @@ impl Others {
 /// Time for which a process that is about to end may still have its session.
 const ENDING: Duration = Duration::from_secs(1);
 
-/// Whether a process has the session open, and does not end right now.
-pub(crate) async fn still_has(paths: &Paths, id: &str) -> bool {
+/// Whether the process of a session has it open, and does not end right now. Another process may have it by then.
+pub(crate) async fn still_has(paths: &Paths, session: &LiveRecord) -> bool {
     let end = Instant::now() + ENDING;
-    while record::of(paths, id).is_some_and(|found| found.is_live) {
+    let has = |found: FoundRecord| found.is_live && found.record.address == session.address;
+    while record::of(paths, &session.id).is_some_and(has) {
         if Instant::now() > end {
             return true;
         }
@@ -161,14 +164,13 @@ pub(crate) fn one(text: &str) -> Vec<CliPrompt> {
 pub(crate) async fn deliver(
     server: &Server,
     paths: &Paths,
-    id: &str,
+    session: &LiveRecord,
     prompts: &mut Vec<CliPrompt>,
 ) -> Result<bool, Trouble> {
-    let process = record::of(paths, id).map(|found| found.record.pid).unwrap_or_default();
-    match in_time(process, send_prompts(server, id, prompts)).await {
+    match in_time(session.pid, send_prompts(server, &session.id, prompts)).await {
         Ok(()) => Ok(true),
         Err(trouble @ Trouble::Refused(_)) => Err(trouble),
-        Err(_) if !still_has(paths, id).await => Ok(false),
+        Err(_) if !still_has(paths, session).await => Ok(false),
         Err(Trouble::Unreachable(text)) => Err(Trouble::Unreachable(format!(
             "{text}; what you sent may still arrive: look at the session before you send it again"
         ))),

@@ -73,7 +73,7 @@ impl Elsewhere {
 
     /// Whether a process that does not answer was about to end, and has left its session.
     pub async fn leaves(&self, owner: &FoundRecord) -> bool {
-        !others::still_has(&self.paths, &owner.record.id).await
+        !others::still_has(&self.paths, &owner.record).await
     }
 
     /// The process that has the session of a request open, if it is another one, and the request as that process
