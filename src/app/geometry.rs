@@ -80,6 +80,14 @@ pub struct Anchor {
     pub row: u32,
 }
 
+/// A row of a call that waits for a decision, in a screen of this width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRow {
+    pub width: u16,
+    pub part: u32,
+    pub row: u32,
+}
+
 /// The scroll position of the transcript.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScrollPosition {
@@ -206,7 +214,10 @@ pub struct FrameLayout {
     /// The request for approval whose prompt is on the screen and takes keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// The end of the requested call was on the screen with it.
+    /// The last row of the requested call that was seen with all rows before it, in this frame and earlier ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_row: Option<CallRow>,
+    /// All rows of the requested call were seen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asked_end: bool,
     /// The other waiting calls that were listed whole with it.

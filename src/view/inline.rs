@@ -71,6 +71,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         printed: unprinted.printed,
         composer_width: layout::composer_width(screen),
         asked: drawn.asked,
+        asked_row: drawn.asked_row,
         asked_end: drawn.asked_end,
         asked_beside: drawn.asked_beside,
         cursor: drawn.cursor,

@@ -111,7 +111,7 @@ fn a_key_allows_what_was_seen_to_its_end_or_is_pressed_twice() {
         // Scrolled to the end.
         let mut screen = waiting(request.clone());
         shown(&mut screen);
-        for _ in 0..400 {
+        for _ in 0..60 {
             screen.keys("<pagedown>");
             shown(&mut screen);
         }
@@ -120,7 +120,7 @@ fn a_key_allows_what_was_seen_to_its_end_or_is_pressed_twice() {
         let mut screen = waiting(request.clone());
         shown(&mut screen);
         screen.keys("a");
-        for _ in 0..400 {
+        for _ in 0..60 {
             screen.keys("<pagedown>");
             shown(&mut screen);
         }
@@ -145,6 +145,34 @@ fn a_key_allows_what_was_seen_to_its_end_or_is_pressed_twice() {
             assert_eq!(answers(&mut screen).len(), usize::from(is_seen));
         }
     }
+}
+
+/// The end alone is not all of a change.
+#[test]
+fn hunks_that_were_passed_over_are_not_seen() {
+    let hunk = |at: u32| {
+        let lines = (0..12).map(|row| format!("+line {at}.{row}")).collect();
+        Hunk { old_start: 100 * at, new_start: 112 * at, lines }
+    };
+    let request = change_request("c1", FileDiff { hunks: (1..=9).map(hunk).collect(), ..change(1) });
+    // From the first hunk back to the last one.
+    let mut screen = waiting(request.clone());
+    shown(&mut screen);
+    screen.keys("<shift+tab>");
+    has(&mut screen, &["line 9.11"]);
+    screen.keys("y");
+    assert_eq!(answers(&mut screen), []);
+    check(&mut screen, "y", once());
+    // Each of them was on the screen.
+    let mut screen = waiting(request);
+    for _ in 0..80 {
+        shown(&mut screen);
+        screen.keys("<pagedown>");
+    }
+    shown(&mut screen);
+    screen.keys("<shift+tab>");
+    has(&mut screen, &["line 9.11"]);
+    check(&mut screen, "y", once());
 }
 
 /// The ticket of the requested editor.

@@ -16,7 +16,7 @@ pub use self::always::AlwaysList;
 pub use self::choice::Choice;
 pub use self::keys::{PromptStep, SCOPES};
 pub use self::marked::MarkedText;
-use super::geometry::ScrollPosition;
+use super::geometry::{CallRow, FrameLayout, ScrollPosition};
 use super::key::KeyCode;
 use super::line_edit::LineEdit;
 use super::msg::Millis;
@@ -77,8 +77,10 @@ pub struct Approval {
     pub selected: usize,
     /// The arguments, where there is neither a command nor a change.
     pub arguments: Vec<ArgumentText>,
-    /// Whether all of it was seen: its end was on the screen, or it was shown in an editor.
+    /// Whether all of it was seen: on the screen, or in an editor.
     is_seen: bool,
+    /// The last row that was on the screen, after all rows before it.
+    pub seen_row: Option<CallRow>,
     /// The editor that shows it, until it is closed.
     pub(crate) viewer: Option<Ticket>,
     /// The key that was pressed before all of it was seen. Pressed again, it counts.
@@ -174,6 +176,7 @@ impl Approval {
                 Preview::None | Preview::Command { .. } | Preview::Change { .. } => Vec::new(),
             },
             is_seen: false,
+            seen_row: None,
             viewer: None,
             insists: None,
             name: decision_line(&request.tool_name),
@@ -329,13 +332,15 @@ impl Approvals {
         *self = Approvals { revision: self.revision.wrapping_add(1), ..Approvals::default() };
     }
 
-    /// Records that a frame has shown the prompt of this request, or none, and whether it showed the end of
-    /// the call. Returns whether the prompt has just appeared.
-    pub(crate) fn note_shown(&mut self, id: Option<&str>, to_the_end: bool, now: Millis) -> bool {
-        let shown = id.filter(|_| to_the_end).and_then(|id| self.by_id(id));
-        if let Some(approval) = shown {
+    /// Records that a frame has shown the prompt of a request, or none, and how much of the call. Returns whether the
+    /// prompt has just appeared.
+    pub(crate) fn note_shown(&mut self, laid: &FrameLayout, now: Millis) -> bool {
+        let id = laid.asked.as_deref();
+        if let Some(approval) = id.and_then(|id| self.by_id(id)) {
             // The end of a cut change is shown by no frame.
-            approval.is_seen |= !approval.change.as_ref().is_some_and(|change| change.cut);
+            let is_cut = approval.change.as_ref().is_some_and(|change| change.cut);
+            approval.is_seen |= laid.asked_end && !is_cut;
+            approval.seen_row = laid.asked_row;
         }
         match id {
             None => self.seen = None,

@@ -158,7 +158,7 @@ fn on_layout(model: &mut Model, mut laid: FrameLayout, effects: &mut Vec<Effect>
     if model.transcript.pending != 0 {
         model.approvals.follow = false;
     }
-    if model.approvals.note_shown(laid.asked.as_deref(), laid.asked_end, model.now) {
+    if model.approvals.note_shown(&laid, model.now) {
         model.approvals.is_draft_meant = !model.composer.is_empty();
     }
     model.approvals.note_listed(&laid.asked_beside);

@@ -11,7 +11,7 @@ use crate::frame::Frame;
 use crate::theme::ThemeToken;
 use crate::wrap;
 use tau_app::action::Action;
-use tau_app::geometry::{FrameLayout, ScreenKind};
+use tau_app::geometry::{CallRow, FrameLayout, ScreenKind};
 use tau_app::transcript::EntryBody;
 use tau_tools::counted::pluralize;
 
@@ -401,12 +401,19 @@ impl Walk<'_> {
                 let row = self.height(asked.index, part).checked_sub(1)?;
                 Some(Place { index: asked.index, part, row })
             });
-            // The end alone, after rows that were left out, is not all of it.
+            let known = open.seen_row.filter(|seen| seen.width == self.width);
+            let known = known.map(|CallRow { part, row, .. }| Place { index: asked.index, part, row });
             let of_call = rows.iter().flatten().filter(|at| at.index == asked.index && at.part < asked.part);
-            let shown: Vec<Place> = of_call.copied().collect();
-            let is_whole =
-                shown.iter().zip(shown.iter().skip(1)).all(|(at, next)| self.next_row(*at) == Some(*next));
-            laid.asked_end = end.is_none_or(|end| is_whole && shown.contains(&end));
+            // Rows after others that were left out do not count. The prompt repeats the head.
+            let head =
+                Place { index: asked.index, part: 0, row: self.height(asked.index, 0).saturating_sub(1) };
+            let seen = of_call.fold(known, |seen, at| {
+                let before = seen.unwrap_or(head);
+                let follows = *at <= before || self.next_row(before) == Some(*at);
+                if follows { seen.max(Some(*at)) } else { seen }
+            });
+            laid.asked_row = seen.map(|Place { part, row, .. }| CallRow { width: self.width, part, row });
+            laid.asked_end = end.is_none_or(|end| seen >= Some(end));
         }
         let prompt = Prompt::of(self.model, open, approval::inner(self.width), self.memo.theme());
         if laid.asked.is_some() && rows.iter().flatten().any(|at| of_prompt(at) && at.row == 0) {
