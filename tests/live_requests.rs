@@ -24,16 +24,16 @@ fn begin(record: &Value, path: &str, body: &Value) -> (UnixStream, Vec<u8>) {
         body.len()
     );
     let (first, rest) = body.split_at(1);
-    socket.write_all(head.as_bytes()).unwrap();
-    socket.write_all(first).unwrap();
+    socket.write_all(&[head.as_bytes(), first].concat()).unwrap();
     (socket, rest.to_vec())
 }
 
 fn answer((mut socket, rest): (UnixStream, Vec<u8>)) -> String {
-    socket.write_all(&rest).unwrap();
-    let mut answer = String::new();
-    socket.read_to_string(&mut answer).unwrap();
-    answer
+    // A process that refuses the request by its head may close the connection before the rest is written.
+    let _ = socket.write_all(&rest);
+    let mut answer = Vec::new();
+    let _ = socket.read_to_end(&mut answer);
+    String::from_utf8(answer).unwrap()
 }
 
 /// The answer to a request.

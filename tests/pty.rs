@@ -231,8 +231,7 @@ fn it_can_be_suspended_and_brought_back() {
 #[cfg(target_os = "linux")]
 #[test]
 fn it_is_back_after_a_stop_that_it_cannot_catch() {
-    let script =
-        "set -m; \"$TAU_BIN\"; echo stopped; read answer; echo \"got $answer\"; fg; echo \"exit=$?\"; cat";
+    let script = "set -m; \"$TAU_BIN\"; echo stopped; read answer; fg; echo \"exit=$? after $answer\"; cat";
     let screen = Screen::program(Path::new("/bin/bash"), &["-c", script], 80, 24);
     ready(&screen);
     screen.type_keys("kept");
@@ -244,14 +243,13 @@ fn it_is_back_after_a_stop_that_it_cannot_catch() {
     screen.wait_for("stopped");
     // It is for the shell.
     screen.type_keys("line\n");
-    screen.wait_for("got line");
-    screen.wait_until("the screen again", |cells| !cells.contents().contains("got line"));
+    screen.wait_until("the screen again", |cells| !cells.contents().contains("stopped"));
     for _ in 0..4 {
         screen.type_keys("\x7f");
     }
     screen.wait_until("an empty composer", |cells| !cells.contents().contains("kept"));
     screen.type_keys("\x04");
-    screen.wait_for("exit=0");
+    screen.wait_for("exit=0 after line");
 }
 
 #[test]
