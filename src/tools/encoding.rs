@@ -141,22 +141,58 @@ pub fn text(bytes: &[u8]) -> String {
     decode(bytes, of_text(bytes).unwrap_or(Encoding::Utf8)).0
 }
 
-/// The text of a command's output: UTF-8 with invalid bytes marked, or UTF-16.
+/// The text of a command's output: UTF-8 with invalid bytes marked, or UTF-16, which lines of other programs may
+/// surround.
 pub(crate) fn output(bytes: &[u8]) -> String {
-    match probe(bytes) {
-        Probe::Wide(encoding) => decode(bytes, encoding).0,
-        Probe::Binary | Probe::Narrow => String::from_utf8_lossy(bytes).into_owned(),
+    let (before, rest) = bytes.split_at(wide_start(bytes));
+    let lines = String::from_utf8_lossy;
+    let found = [Encoding::Utf16Le, Encoding::Utf16Be].into_iter().find_map(|encoding| {
+        let (wide, after) = rest.split_at(wide_end(rest, encoding));
+        let is_wide = probe(wide) == Probe::Wide(encoding);
+        is_wide.then(|| lines(before).into_owned() + &decode(wide, encoding).0 + &lines(after))
+    });
+    found.unwrap_or_else(|| lines(bytes).into_owned())
+}
+
+/// The end of the whole lines of UTF-8 that precede UTF-16; 0 if there are none.
+fn wide_start(bytes: &[u8]) -> usize {
+    let mark = |mark: &[u8]| memchr::memmem::find(bytes, mark);
+    let marks = [mark(b"\xFF\xFE"), mark(b"\xFE\xFF")].into_iter().flatten();
+    // The zero is the second byte of a character, or its first one.
+    let zeros = memchr::memchr(0, bytes).into_iter().flat_map(|at| [at.saturating_sub(1), at]);
+    let is_start = |at: &usize| bytes.get(..*at).is_some_and(is_lines);
+    marks.chain(zeros).find(is_start).unwrap_or(0)
+}
+
+/// The start of the whole lines of UTF-8 that follow UTF-16; the length if there are none.
+fn wide_end(bytes: &[u8], encoding: Encoding) -> usize {
+    let zero = memchr::memrchr(0, bytes).unwrap_or(0);
+    let end = if encoding == Encoding::Utf16Be { zero + 2 } else { zero + 1 };
+    let is_end =
+        end.is_multiple_of(2) && bytes.get(end..).is_some_and(|after| !after.is_empty() && is_lines(after));
+    if is_end { end } else { bytes.len() }
+}
+
+/// Whether these are whole lines of UTF-8.
+fn is_lines(bytes: &[u8]) -> bool {
+    bytes.last().is_none_or(|last| *last == b'\n')
+        && !bytes.contains(&0)
+        && std::str::from_utf8(bytes).is_ok()
+}
+
+/// The byte order mark of an encoding; empty if it has none.
+fn mark_of(encoding: Encoding) -> &'static [u8] {
+    match encoding {
+        Encoding::Utf8 => UTF8_BOM,
+        Encoding::Utf16Le => b"\xFF\xFE",
+        Encoding::Utf16Be => b"\xFE\xFF",
+        Encoding::Legacy(_) => b"",
     }
 }
 
 /// The byte order mark at the start of a text in this encoding, if it has one.
 pub(crate) fn mark(bytes: &[u8], encoding: Encoding) -> &'static [u8] {
-    let mark: &[u8] = match encoding {
-        Encoding::Utf8 => UTF8_BOM,
-        Encoding::Utf16Le => b"\xFF\xFE",
-        Encoding::Utf16Be => b"\xFE\xFF",
-        Encoding::Legacy(_) => b"",
-    };
+    let mark = mark_of(encoding);
     if bytes.starts_with(mark) { mark } else { b"" }
 }
 
@@ -217,6 +253,33 @@ pub fn encode(text: &str, encoding: Encoding) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn output_in_utf_16_stands_between_lines_in_utf_8() {
+        for (encoding, marked) in [
+            (Encoding::Utf16Le, true),
+            (Encoding::Utf16Le, false),
+            (Encoding::Utf16Be, true),
+            (Encoding::Utf16Be, false),
+        ] {
+            for wide in ["new €\r\ntwo\r\n", "without an end", "x\n"] {
+                for (before, after) in
+                    [("", ""), ("", "FAILED 3 of 12\n"), ("start\n", ""), ("odd\nné\n", "end\n")]
+                {
+                    let mark = mark_of(encoding).get(..if marked { 2 } else { 0 }).unwrap();
+                    let bytes = encode(wide, encoding).unwrap();
+                    let bytes = [before.as_bytes(), mark, &bytes, after.as_bytes()].concat();
+                    // Without a mark, so few characters are no sign.
+                    if marked || wide.len() > 2 {
+                        assert_eq!(output(&bytes), format!("{before}{wide}{after}"), "{encoding:?} {marked}");
+                    }
+                }
+            }
+        }
+        let chinese = "\u{FEFF}敬請期待\n敬請期待";
+        let bytes = encode(chinese, Encoding::Utf16Le).unwrap();
+        assert_eq!(output(&bytes), chinese.trim_start_matches('\u{FEFF}'));
+    }
 
     #[test]
     fn the_start_of_a_file_tells_its_kind() {
