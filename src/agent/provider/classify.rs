@@ -34,7 +34,7 @@ pub fn from_status(
     };
     let kind = kind_of(Some(status), &value, &message);
     let mut failure = Failure::new(kind, shorten(&message));
-    failure.hint = hint(kind, &value).map(str::to_owned);
+    failure.hint = hint(kind, Some(status), &value).map(str::to_owned);
     if is_plan_limit(&value) {
         failure.hint = Some(plan_hint(plan_reset(&value, now_ms)));
         return failure;
@@ -72,7 +72,7 @@ pub(crate) fn from_error(value: &Value) -> Failure {
     });
     let kind = kind_of(None, value, &message);
     let mut failure = Failure::new(kind, message);
-    failure.hint = hint(kind, value).map(str::to_owned);
+    failure.hint = hint(kind, None, value).map(str::to_owned);
     failure.retry_after_ms = retry_time::of_error(value, &failure.message);
     failure
 }
@@ -130,9 +130,9 @@ fn page(secrets: &Secrets, status: Option<u16>, html: &str) -> Failure {
     failure.hint("check the provider's base URL, and whether a filter, a proxy or a login page is in between")
 }
 
-fn hint(kind: FailureKind, value: &Value) -> Option<&'static str> {
+fn hint(kind: FailureKind, status: Option<u16>, value: &Value) -> Option<&'static str> {
     match kind {
-        _ if is_spent(value) => Some("check your plan and billing with the provider"),
+        _ if is_spent(status, value) => Some("check your plan and billing with the provider"),
         FailureKind::Auth => Some("check the API key of this provider"),
         FailureKind::NotFound => Some("check the model's name and the provider's base URL"),
         FailureKind::Request => {
@@ -180,6 +180,22 @@ mod tests {
                 "{row}"
             );
         }
+    }
+
+    #[test]
+    fn whoever_has_no_credit_left_is_told_about_billing() {
+        let hint = |status: u16, body: &str| from_status(&Secrets::default(), status, &[], body, 0).hint;
+        let billing = Some("check your plan and billing with the provider".to_owned());
+        for (status, body) in [
+            (402, r#"{"error":{"message":"Insufficient credits"}}"#),
+            (402, ""),
+            (429, r#"{"error":{"code":"insufficient_quota","message":"quota"}}"#),
+        ] {
+            assert_eq!(hint(status, body), billing, "{status} {body}");
+        }
+        let in_stream = serde_json::json!({ "error": { "code": 402, "message": "Insufficient credits" } });
+        assert_eq!(from_error(&in_stream).hint, billing);
+        assert_ne!(hint(400, r#"{"error":{"message":"bad"}}"#), billing);
     }
 
     #[test]

@@ -118,7 +118,7 @@ const WORDINGS: &[(&str, FailureKind)] = &[
 pub(super) fn kind_of(status: Option<u16>, value: &Value, message: &str) -> FailureKind {
     let lower = message.to_lowercase();
     let (named, code_status) = codes(value);
-    if is_spent(value) || is_plan_limit(value) {
+    if is_spent(status, value) || is_plan_limit(value) {
         return FailureKind::Request;
     }
     let overflows = OVERFLOW.iter().any(|row| row.iter().all(|fragment| lower.contains(fragment)));
@@ -205,8 +205,8 @@ pub(super) fn plan_reset(value: &Value, now_ms: i64) -> Option<i64> {
 }
 
 /// Whether the account has no credit left.
-pub(super) fn is_spent(value: &Value) -> bool {
-    names(value).any(|word| SPENT.contains(&word))
+pub(super) fn is_spent(status: Option<u16>, value: &Value) -> bool {
+    status.or(codes(value).1) == Some(402) || names(value).any(|word| SPENT.contains(&word))
 }
 
 fn by_status(status: u16, named: Option<FailureKind>) -> Option<FailureKind> {
