@@ -29,6 +29,8 @@ pub struct MisdirectedInput {
 struct LeftQuestion {
     letter: Option<char>,
     typed: String,
+    /// Whether the text began at once after the letter.
+    is_joined: bool,
     at: Millis,
     /// The longest pause within what is typed.
     pause: Millis,
@@ -53,9 +55,13 @@ impl MisdirectedInput {
         if left {
             self.drafted_at = None;
             let counts = key.typed_char().is_some() || key.code == KeyCode::Enter;
-            let question =
-                LeftQuestion { letter: key.typed_char(), typed: String::new(), at: now, pause: QUIET };
-            self.left = Some(question).filter(|_| counts);
+            self.left = counts.then(|| LeftQuestion {
+                letter: key.typed_char(),
+                typed: String::new(),
+                is_joined: true,
+                at: now,
+                pause: QUIET,
+            });
             return;
         }
         let Some(left) = self.left.as_mut().filter(|left| now - left.at < left.pause) else {
@@ -63,7 +69,10 @@ impl MisdirectedInput {
             return;
         };
         match key.typed_char() {
-            Some(c) => left.typed.push(c),
+            Some(c) => {
+                left.is_joined &= !left.typed.is_empty() || now - left.at < QUIET;
+                left.typed.push(c);
+            }
             None => self.left = None,
         }
         if let Some(left) = &mut self.left {
@@ -86,8 +95,11 @@ impl MisdirectedInput {
         };
         match left.letter {
             Some(letter) if is_word(letter, &left.typed) => Enter::EndsWord(left.typed.chars().count()),
-            None if !left.typed.is_empty() => Enter::Sends,
-            Some(_) | None => Enter::Held,
+            _ if left.typed.is_empty() => Enter::Held,
+            // Only digits continue a number.
+            Some(letter) if letter.is_numeric() && !left.typed.chars().all(char::is_numeric) => Enter::Sends,
+            Some(_) if left.is_joined => Enter::Held,
+            Some(_) | None => Enter::Sends,
         }
     }
 
@@ -184,5 +196,17 @@ mod tests {
         assert_eq!(after(&[("enter", 0), ("h", 100), ("i", 200)], 300), Enter::Sends);
         assert_eq!(after(&[("y", 0), ("h", 500), ("i", 600)], 700), Enter::Sends);
         assert_eq!(after(&[("esc", 0)], 100), Enter::Sends);
+        assert_eq!(after(&[("1", 0), ("h", 100), ("i", 200)], 300), Enter::Sends);
+        assert_eq!(after(&[("1", 0), ("2", 100)], 200), Enter::Held);
+        // A list that waited for the rest of a word in vain.
+        let after_list = |keys: &[(&str, Millis)], at: Millis| {
+            let mut typed = MisdirectedInput::default();
+            typed.note_list_closed("y".parse().expect("a key"), 0);
+            keys.iter().for_each(|(key, at)| typed.follow(key.parse().expect("a key"), false, *at));
+            typed.enter(at)
+        };
+        assert_eq!(after_list(&[("e", 900), ("s", 1_800)], 2_700), Enter::EndsWord(2));
+        assert_eq!(after_list(&[("h", 600), ("i", 800)], 900), Enter::Sends);
+        assert_eq!(after_list(&[("o", 300), ("u", 600)], 900), Enter::Held);
     }
 }
