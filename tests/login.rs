@@ -305,7 +305,12 @@ async fn a_token_of_claude_is_pasted() {
     assert!(wrong.code == 2 && wrong.err.contains("claude setup-token"), "{wrong:?}");
     assert!(!wrong.err.contains("api03") && !place.path().join("config/auth.json").exists());
     let right = run(&mut tau(place.path(), &["login", "claude"]), Some("sk-ant-oat01-the-token\n")).await;
-    assert!(right.code == 0 && right.out.contains("logged in to Claude"), "{right:?}");
+    assert!(
+        right.code == 0
+            && right.out.contains("saved the token for Claude")
+            && right.out.contains("tau auth check anthropic"),
+        "{right:?}"
+    );
     server.known().access = vec!["sk-ant-oat01-the-token".to_owned()];
     let mut command = tau(place.path(), &["-p", "--model", "anthropic/claude-haiku-4-5", "hello"]);
     let said = run(command.env("ANTHROPIC_BASE_URL", server.url()), None).await;

@@ -69,7 +69,8 @@ fn paste(environment: &Environment, row: &LoginRow, how: &str) -> Result<Exit, R
     };
     check_token(&token, how).map_err(|why| Refusal::usage(why.to_string()))?;
     environment.keys.store(row.provider, &token).map_err(unwritable)?;
-    Ok(report_login(environment, row))
+    let check = format!("check it with `tau auth check {}`", row.provider);
+    Ok(report_login(environment, row, &format!("saved the token for {}; {check}", row.name)))
 }
 
 /// Fails when it is not a token that is pasted for a login; `how` says how to get one.
@@ -87,11 +88,11 @@ fn unwritable(error: std::io::Error) -> Refusal {
     Refusal::config(format!("cannot write auth.json: {error}"))
 }
 
-fn report_login(environment: &Environment, row: &LoginRow) -> Exit {
+fn report_login(environment: &Environment, row: &LoginRow, result: &str) -> Exit {
     let model = environment.catalogue.default_model(row.provider);
     let model =
         model.map_or_else(String::new, |model| format!("; try it: tau --model {}", model.reference()));
-    let said = say(&format!("logged in to {}{}\n", row.name, plain::line(&model)));
+    let said = say(&format!("{result}{}\n", plain::line(&model)));
     if let Some(why) = environment.keys.override_reason(row.provider) {
         warn(&why);
     }
@@ -118,7 +119,7 @@ fn log_in(environment: &Environment, row: &'static LoginRow, args: &LoginArgs) -
         LoginCredential::Key(key) => environment.keys.store(row.provider, &key),
     }
     .map_err(unwritable)?;
-    Ok(report_login(environment, row))
+    Ok(report_login(environment, row, &format!("logged in to {}", row.name)))
 }
 
 async fn obtain_credential(
