@@ -74,13 +74,27 @@ async fn a_file_of_other_agents_names_variables_in_braces_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_with_the_old_transport_is_told_to_be_too_old() {
-    let place = tempfile::tempdir().unwrap();
-    std::fs::create_dir_all(place.path().join("config")).unwrap();
-    let file = json!({"mcpServers": {"old": {"type": "sse", "url": "https://mcp.example.com/sse"}}});
-    std::fs::write(place.path().join("config/mcp.json"), file.to_string()).unwrap();
-    let (ended, _) = printed_in(place.path(), "", vec![says("Finished.")], &[]).await;
-    assert!(ended.err.contains("server `old` uses SSE, a transport that is too old"), "{}", ended.err);
+async fn a_server_that_cannot_be_used_is_named_and_the_run_continues() {
+    for (server, expected) in [
+        (
+            json!({"type": "sse", "url": "https://x.test/sse"}),
+            "server `old` uses SSE, a transport that is too old",
+        ),
+        (json!({"type": "ws", "url": "wss://x.test"}), "server `old`"),
+        (json!({"args": ["x"]}), "server `old` needs a `command` or a `url`"),
+        (json!(7), "server `old`"),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(place.path().join("config")).unwrap();
+        let file = json!({"mcpServers": {"old": server}});
+        std::fs::write(place.path().join("config/mcp.json"), file.to_string()).unwrap();
+        let (ended, _) = printed_in(place.path(), "", vec![says("Finished.")], &[]).await;
+        assert!(ended.err.contains(expected), "{server}: {}", ended.err);
+        assert_eq!((ended.code, ended.out.trim()), (0, "Finished."), "{server}");
+        let mut list = bare(place.path());
+        let ended = run(list.env("TAU_HOME", place.path().join("config")).arg("sessions"), None).await;
+        assert_eq!(ended.code, 0, "{server}: {}", ended.err);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

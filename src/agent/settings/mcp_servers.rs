@@ -158,7 +158,8 @@ impl Entry {
             (None, Some(url)) => {
                 // The whole address may come from a variable.
                 if !url.contains("${") {
-                    BaseUrl::new(&url)?;
+                    BaseUrl::new(&url)
+                        .map_err(|why| UserError::new(format!("server `{name}`")).because(why))?;
                 }
                 if self.oauth.client_secret.is_some() && self.oauth.client_id.is_none() {
                     return Err(format!("server `{name}` has a `client_secret` but no `client_id`").into());

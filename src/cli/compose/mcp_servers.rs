@@ -16,18 +16,19 @@ use tau_tools::user_error::UserError;
 pub(crate) struct FoundServers {
     /// By name.
     pub servers: Vec<ConfiguredServer>,
-    /// The faults in the files of the user and of projects.
+    /// The faults in settings files.
     pub wrong: Vec<UserError>,
-    /// The faults in those of packages.
+    /// The faults in files for other agents and in those of packages. Everything else works without the server.
     pub unused: Vec<UserError>,
 }
 
 /// Reads the servers; those of the nearest project take precedence. Among the user's files, `config.toml` does; those
 /// of packages come last.
 pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> FoundServers {
-    let ((mut servers, unused), mut wrong) = (of_packages(paths), Vec::new());
+    let ((mut servers, mut unused), mut wrong) = (of_packages(paths), Vec::new());
     let mut add = |(found, errors): (Vec<McpServer>, Vec<UserError>), path: &Path, is_project| {
-        wrong.extend(errors);
+        if path.extension().is_some_and(|ending| ending == "json") { &mut unused } else { &mut wrong }
+            .extend(errors);
         for server in found {
             let path = path.to_owned();
             servers.insert(server.name.clone(), ConfiguredServer { server, path, is_project });
