@@ -156,6 +156,31 @@ async fn one_odd_tool_does_not_take_the_others() {
     assert_eq!(ended.code, 0, "{}", ended.err);
 }
 
+/// A call ends with its answer, also with one that is not quite JSON-RPC 2.0. Characters stand for bytes.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_almost_one_ends_its_call() {
+    let text = |text: &str| format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
+    let answer = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{result}}}"#);
+    let failure = |error: &str| format!(r#"{{"jsonrpc":"2.0","id":ID,"error":{error}}}"#);
+    let cases = [
+        (format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{},"error":null}}"#, text("all well")), "all well"),
+        (r#"{"jsonrpc":"2.0","id":ID,"result":null,"error":{"code":1,"message":"boom"}}"#.to_owned(), "boom"),
+        (failure(r#"{"code":5}"#), r#"{"code":5}"#),
+        (failure(r#"{"code":"E1","message":"no such row"}"#), "no such row"),
+        (failure(r#""plain words""#), "plain words"),
+        (format!(r#"{{"id":ID,"result":{}}}"#, text("no version")), "no version"),
+        (answer(&text(r"a\ud83d b \ud83d\ude00 \\ud83d")), "a\u{FFFD} b 😀 \\ud83d"),
+        (answer(&text("caf\u{E9}!")), "caf\u{FFFD}!"),
+        (answer(r#"{"content":[],"structuredContent":{"n":1e999}}"#), "cannot be read: number out of range"),
+        (r#"{"jsonrpc":"2.0","id":ID}"#.to_owned(), "neither a result nor an error"),
+        (format!("[{}]", answer(&text("of a batch"))), "of a batch"),
+    ];
+    for (line, expected) in cases {
+        let told = called("odd", "line", &line).await;
+        assert!(told.contains(expected), "{line}: {told}");
+    }
+}
+
 /// An image is not sent a second time as text.
 #[tokio::test(flavor = "multi_thread")]
 async fn data_is_not_repeated_as_text() {

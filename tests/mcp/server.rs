@@ -230,6 +230,7 @@ impl Server {
             tools.push(json!({"name": "bent", "inputSchema": "anything"}));
             tools.push(json!({"description": "has no name", "inputSchema": text}));
             tools.extend([tool("strange", "Answers oddly"), tool("repeats", "Says a picture twice")]);
+            tools.push(tool("line", "Answers with a line"));
         }
         if self.calls > 0 && self.manner == "changes" {
             tools.push(tool("new", "Was not there before"));
@@ -253,6 +254,11 @@ impl Server {
                 std::process::exit(101);
             }
             "wait" => return,
+            "line" => {
+                let line = text.replace("ID", &id.to_string()) + "\n";
+                let bytes: Vec<u8> = line.chars().map(|c| u8::try_from(c).unwrap()).collect();
+                return self.out.lock().unwrap().write_all(&bytes).unwrap();
+            }
             "steps" => {
                 let token = params["_meta"]["progressToken"].clone();
                 for step in 1..=3 {

@@ -1,10 +1,87 @@
 //! Reads the valid parts of server answers that violate the protocol.
 
-use rmcp::model::{CallToolResult, ContentBlock, Tool};
+use rmcp::model::{CallToolResult, ContentBlock, ServerJsonRpcMessage, Tool};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// The maximum number of unreadable tools that are named.
 const NAMED: usize = 5;
+
+/// The parts of an answer. Those that are null count as absent.
+#[derive(Deserialize)]
+struct Answer<'a> {
+    id: Value,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    method: Option<IgnoredAny>,
+}
+
+/// The messages in a text that is not one: those of a batch, and answers that are almost JSON-RPC 2.0. An answer whose
+/// content cannot be read is an error, so that nobody waits for another one.
+pub(super) fn messages(text: &[u8]) -> Vec<ServerJsonRpcMessage> {
+    let text = String::from_utf8_lossy(text);
+    let one = || serde_json::from_str(&text).map(|one| vec![one]);
+    let parts: Vec<&RawValue> = serde_json::from_str(&text).or_else(|_| one()).unwrap_or_default();
+    let message = |part: &RawValue| serde_json::from_str(part.get()).ok().or_else(|| answer(part.get()));
+    parts.into_iter().filter_map(message).collect()
+}
+
+fn answer(text: &str) -> Option<ServerJsonRpcMessage> {
+    let Answer { id, result, error, method } = serde_json::from_str(text).ok()?;
+    if method.is_some() || !(id.is_number() || id.is_string()) {
+        return None;
+    }
+    let unreadable =
+        |why: &str| json!({ "code": -32700, "message": format!("its answer cannot be read: {why}") });
+    let (name, content) = match (result.map(value), error.map(value)) {
+        (_, Some(Ok(error))) => ("error", error_object(&error)),
+        (_, Some(Err(why))) | (Some(Err(why)), None) => ("error", unreadable(&why.to_string())),
+        (Some(Ok(result)), None) => ("result", result),
+        (None, None) => ("error", unreadable("it has neither a result nor an error")),
+    };
+    serde_json::from_value(json!({ "jsonrpc": "2.0", "id": id, name: content })).ok()
+}
+
+fn value(raw: &RawValue) -> serde_json::Result<Value> {
+    serde_json::from_str(raw.get()).or_else(|_| serde_json::from_str(&with_whole_escapes(raw.get())))
+}
+
+/// JSON in which each escaped half of a character is U+FFFD. Programs write halves where they cut a text.
+fn with_whole_escapes(text: &str) -> String {
+    let unit = |text: &str| u32::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    let (mut whole, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.find('\\').map(|at| rest.split_at(at)) {
+        whole.push_str(before);
+        let length = match unit(after) {
+            Some(0xD800..0xDC00)
+                if after.get(6..).and_then(unit).is_some_and(|low| (0xDC00..0xE000).contains(&low)) =>
+            {
+                12
+            }
+            Some(0xD800..0xE000) => {
+                whole.push('\u{FFFD}');
+                rest = after.get(6..).unwrap_or_default();
+                continue;
+            }
+            _ => 1 + after.chars().nth(1).map_or(0, char::len_utf8),
+        };
+        let (escape, left) = after.split_at(length);
+        whole.push_str(escape);
+        rest = left;
+    }
+    whole + rest
+}
+
+/// An error as JSON-RPC has it: with a code and a message.
+fn error_object(given: &Value) -> Value {
+    let code = given.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
+    let message = given.as_str().or_else(|| given.get("message").and_then(Value::as_str));
+    json!({ "code": code.unwrap_or(-32603), "message": message.map_or_else(|| given.to_string(), str::to_owned) })
+}
 
 /// The tools of a list, its cursor, and the names of those that cannot be parsed.
 pub(super) fn tools(page: &Value) -> Option<(Vec<Tool>, Option<String>, Vec<String>)> {

@@ -3,6 +3,7 @@
 //! Servers are not trusted to follow that. A line that is not a message is skipped, up to a limit; a line
 //! without an end, or a flood of lines, never takes more than a bounded amount of memory or time.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
+use super::lenient;
 use super::trouble::Trouble;
 
 /// The maximum length of a message, in bytes.
@@ -34,6 +36,8 @@ pub(super) struct StdioTransport {
     stdout: BufReader<ChildStdout>,
     /// The start of a line whose end has not arrived.
     line: Vec<u8>,
+    /// The messages of the last line that were not received yet.
+    messages: VecDeque<RxJsonRpcMessage<RoleClient>>,
     garbage: usize,
     pace: Pace,
     /// Records why the server was given up.
@@ -46,6 +50,7 @@ impl StdioTransport {
             stdin: Arc::new(Mutex::new(Some(stdin))),
             stdout: BufReader::with_capacity(64 * 1024, stdout),
             line: Vec::new(),
+            messages: VecDeque::new(),
             garbage: 0,
             pace: Pace::default(),
             trouble,
@@ -99,20 +104,21 @@ impl Transport<RoleClient> for StdioTransport {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             self.pace.wait().await;
+            if let Some(message) = self.messages.pop_front() {
+                if !matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) {
+                    self.pace.count();
+                }
+                return Some(message);
+            }
             let line = self.next_line().await?;
             let line = line.strip_prefix(b"\xEF\xBB\xBF".as_slice()).unwrap_or(&line).trim_ascii();
             if line.is_empty() {
                 continue;
             }
             match parse(line) {
-                Line::Message(message) => {
+                Line::Messages(messages) => {
                     self.garbage = 0;
-                    let is_answer =
-                        matches!(*message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
-                    if !is_answer {
-                        self.pace.count();
-                    }
-                    return Some(*message);
+                    self.messages = messages.into();
                 }
                 Line::Unknown => self.pace.count(),
                 Line::Garbage => {
@@ -134,19 +140,21 @@ impl Transport<RoleClient> for StdioTransport {
 
 /// The kind of a line.
 enum Line {
-    Message(Box<RxJsonRpcMessage<RoleClient>>),
+    Messages(Vec<RxJsonRpcMessage<RoleClient>>),
     /// A message of an unknown kind, which newer servers may send.
     Unknown,
     Garbage,
 }
 
 fn parse(line: &[u8]) -> Line {
-    match serde_json::from_slice(line) {
-        Ok(message) => Line::Message(Box::new(message)),
-        Err(_) => match serde_json::from_slice::<Value>(line) {
-            Ok(value) if value.get("jsonrpc").is_some() => Line::Unknown,
-            _ => Line::Garbage,
-        },
+    let messages =
+        serde_json::from_slice(line).map_or_else(|_| lenient::messages(line), |message| vec![message]);
+    if !messages.is_empty() {
+        return Line::Messages(messages);
+    }
+    match serde_json::from_slice::<Value>(line) {
+        Ok(value) if value.get("jsonrpc").is_some() => Line::Unknown,
+        _ => Line::Garbage,
     }
 }
 

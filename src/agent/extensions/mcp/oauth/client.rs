@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::StreamExt as _;
 use http::{HeaderName, HeaderValue};
-use rmcp::model::ClientJsonRpcMessage;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::auth::AuthError;
 use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use rmcp::transport::streamable_http_client::{
@@ -14,6 +15,7 @@ use rmcp::transport::streamable_http_client::{
 use tokio_util::task::TaskTracker;
 use url::Url;
 
+use super::super::lenient;
 use super::store::LoginStore;
 use super::{OwnClient, Tokens};
 use crate::provider::http::{ClientError, Http};
@@ -94,7 +96,12 @@ impl<C: StreamableHttpClient<Error = ClientError> + Sync> StreamableHttpClient f
             let headers = headers.clone();
             self.client.post_message_with_response_limits(uri, message, session, token, headers, limits)
         };
-        self.send(token, call).await
+        Ok(match self.send(token, call).await? {
+            StreamableHttpPostResponse::Sse(events, session) => {
+                StreamableHttpPostResponse::Sse(readable(events), session)
+            }
+            other => other,
+        })
     }
 
     async fn delete_session(
@@ -120,7 +127,7 @@ impl<C: StreamableHttpClient<Error = ClientError> + Sync> StreamableHttpClient f
             let (uri, session, last_event) = (uri.clone(), session.clone(), last_event.clone());
             self.client.get_stream(uri, session, last_event, token, headers.clone())
         };
-        self.send(token, call).await
+        Ok(readable(self.send(token, call).await?))
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -137,8 +144,23 @@ impl<C: StreamableHttpClient<Error = ClientError> + Sync> StreamableHttpClient f
             let headers = headers.clone();
             self.client.get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, largest)
         };
-        self.send(token, call).await
+        Ok(readable(self.send(token, call).await?))
     }
+}
+
+/// The events, with messages that are almost JSON-RPC made valid.
+fn readable(events: BoxedSseResponse) -> BoxedSseResponse {
+    let event = events.map(|event| {
+        let mut event = event?;
+        let is_valid = |data: &String| serde_json::from_str::<ServerJsonRpcMessage>(data).is_ok();
+        if let Some(data) = event.data.as_mut().filter(|data| !is_valid(data))
+            && let Some(Ok(message)) = lenient::messages(data.as_bytes()).first().map(serde_json::to_string)
+        {
+            *data = message;
+        }
+        Ok(event)
+    });
+    event.boxed()
 }
 
 /// Turns every form of 401 into a request for a login; servers without a challenge are recognized by the
