@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use unicode_normalization::UnicodeNormalization;
 
 use super::links::follow_links;
 use super::path_text::{self, Area, PathText};
@@ -19,7 +20,8 @@ enum Base {
     Root,
 }
 
-/// A pattern of paths, like a line of a `.gitignore`.
+/// A pattern of paths, like a line of a `.gitignore`. Names that differ only in how their characters are composed (NFC,
+/// NFD) are the same to it: they look alike, and tools find a file by either.
 #[derive(Clone, Debug)]
 pub(super) struct PathPattern {
     base: Base,
@@ -116,6 +118,14 @@ pub(super) fn in_normal_form(path: PathBuf) -> PathBuf {
     if is_normal(&path) { path } else { normalise(&path) }
 }
 
+/// A path with the characters of its names composed (NFC).
+fn composed(path: &Path) -> Cow<'_, Path> {
+    match path.to_str().filter(|text| !text.is_ascii()) {
+        Some(text) => Cow::Owned(PathBuf::from(text.nfc().collect::<String>())),
+        None => Cow::Borrowed(path),
+    }
+}
+
 /// Whether a path contains no `.`, `..` or empty names.
 fn is_normal(path: &Path) -> bool {
     let text = path.as_os_str().as_encoded_bytes();
@@ -151,6 +161,7 @@ impl PathPattern {
             (Base::Floating, glob) if !glob.starts_with("**") => format!("**/{glob}"),
             (_, glob) => glob.to_owned(),
         };
+        let glob: String = glob.nfc().collect();
         let folder = glob.strip_suffix("/**").map(|folder| Globs::new(&[folder], false)).transpose()?;
         let areas = path_text::of_glob(&glob).into_iter().map(Area::new).collect();
         let written = [&format!("{glob}/**"), &*glob];
@@ -213,6 +224,18 @@ impl PathPattern {
         self.areas(places).iter().any(|area| below.meets(&area.text))
     }
 
+    /// The folder that holds all it is about, as far as it is known, unless it is about files anywhere.
+    pub(super) fn known_folder(&self, places: &Places) -> Option<PathBuf> {
+        let areas = self.areas(places);
+        let starts = areas.iter().filter(|_| self.base != Base::Floating).map(|area| area.text.known_start());
+        let folders =
+            starts.map(|start| PathBuf::from(start.rsplit_once('/').map_or("", |(folder, _)| folder)));
+        folders.reduce(|one, other| {
+            let shared = one.ancestors().find(|folder| other.starts_with(folder));
+            shared.unwrap_or(Path::new("/")).to_owned()
+        })
+    }
+
     /// Whether it is about a path that is not fully known.
     pub(super) fn may_concern(&self, path: &PathText, places: &Places) -> Match {
         let path = self.comparable_text(path);
@@ -229,9 +252,10 @@ impl PathPattern {
 
     /// A text in the form compared with [`PathPattern::areas`].
     fn comparable_text<'t>(&self, path: &'t PathText) -> Cow<'t, PathText> {
-        match self.base {
-            Base::Floating => path.strip_prefix("/").map_or(Cow::Borrowed(path), Cow::Owned),
-            Base::Workspace | Base::Home | Base::Root => Cow::Borrowed(path),
+        let below_root = (self.base == Base::Floating).then(|| path.strip_prefix("/")).flatten();
+        match below_root {
+            Some(path) => Cow::Owned(path.composed().into_owned()),
+            None => path.composed(),
         }
     }
 
@@ -243,7 +267,7 @@ impl PathPattern {
             Base::Workspace => places.workspace.forms().collect(),
             Base::Home => places.home.iter().flat_map(JudgedPath::forms).collect(),
         };
-        let bases = bases.into_iter().map(PathText::from);
+        let bases = bases.into_iter().map(|base| PathText::from(base).composed().into_owned());
         bases.flat_map(|base| self.areas.iter().map(move |area| Area::new(area.text.within(&base)))).collect()
     }
 
@@ -260,6 +284,7 @@ impl PathPattern {
             None if self.base == Base::Root => (form(path), Path::new("/")),
             None => return false,
         };
+        let (path, base) = (&*composed(path), &*composed(base));
         match path.strip_prefix(base) {
             Ok(rest) => globs.is_match(rest, anywhere),
             Err(_) if anywhere && self.base == Base::Floating => {

@@ -4,7 +4,10 @@
 
 mod meeting;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+
+use unicode_normalization::UnicodeNormalization;
 
 use super::links;
 use meeting::meets;
@@ -231,6 +234,26 @@ impl PathText {
             }
         }
         PathText(lower)
+    }
+
+    /// With the characters between its holes composed (NFC).
+    pub(super) fn composed(&self) -> Cow<'_, PathText> {
+        let is_other = |mark: &Mark| matches!(mark, Mark::Char(c) if !c.is_ascii());
+        match self.0.iter().any(is_other) {
+            true => Cow::Owned(self.map_text(|text| text.nfc().collect())),
+            false => Cow::Borrowed(self),
+        }
+    }
+
+    /// With the texts between its holes replaced.
+    pub(super) fn map_text(&self, change: impl Fn(&str) -> String) -> PathText {
+        let is_char = |mark: &Mark| matches!(mark, Mark::Char(_));
+        let runs = self.0.chunk_by(|one, next| is_char(one) && is_char(next));
+        let changed = runs.flat_map(|run| match text_of(run) {
+            Some(text) => change(&text).chars().map(Mark::Char).collect(),
+            None => run.to_vec(),
+        });
+        PathText(changed.collect())
     }
 
     /// Replaces parts that may be anything by a text that no pattern names.

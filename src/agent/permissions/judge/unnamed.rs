@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use unicode_normalization::UnicodeNormalization;
+
 use super::Judge;
 use super::files::reads;
 use super::{Finding, of_rule};
@@ -52,7 +54,7 @@ impl Judge<'_> {
         }
         let program = folders::program(part);
         // The expressions of yq read files, too: `load_str(".e" + "nv")`.
-        if !programs::runs_texts(&program) && program != "yq" {
+        if !programs::runs_texts(&program) && !has("yq emacs", &program) {
             return;
         }
         let words = part.words.iter().skip(1).filter_map(Word::literal).map(Cow::into_owned);
@@ -77,9 +79,10 @@ impl Judge<'_> {
             return;
         }
         let words = part.words.iter().skip(1).filter(|_| !is_plain).filter_map(Word::literal);
-        let texts: Vec<Cow<'_, str>> = words
+        let texts: Vec<String> = words
             .filter(|text| text.contains(['"', '\'', '`', '(']))
             .chain(part.texts.iter().map(|text| Cow::Borrowed(text.as_str())))
+            .map(|text| text.nfc().collect())
             .collect();
         if texts.is_empty() {
             return;
@@ -316,12 +319,20 @@ fn push_literal(whole: &mut PathText, literal: &str) -> usize {
     let (mut count, mut rest) = (0, literal.chars().peekable());
     while let Some(c) = rest.next() {
         match c {
-            '\\' if rest.peek().is_some_and(|c| matches!(c, 'x' | 'u' | '0'..='7')) => {
-                let is_unicode = rest.next() == Some('u');
-                let most = if is_unicode { 4 } else { 2 };
+            '\\' if rest.peek().is_some_and(|c| matches!(c, 'x' | 'u' | 'U' | 'N' | '0'..='9')) => {
+                let (most, is_digit): (_, fn(&char) -> bool) = match rest.next() {
+                    Some('N') => (MAX_NAME, |c| *c != '}'),
+                    Some('U') => (8, char::is_ascii_hexdigit),
+                    Some('u') => (4, char::is_ascii_hexdigit),
+                    Some('x') => (2, char::is_ascii_hexdigit),
+                    // Octal, or decimal.
+                    _ => (2, char::is_ascii_digit),
+                };
+                let is_named = most == MAX_NAME;
                 for _ in 0..most {
-                    rest.next_if(char::is_ascii_hexdigit);
+                    rest.next_if(|c| is_digit(c));
                 }
+                rest.next_if(|c| is_named && *c == '}');
                 whole.push(Mark::One);
                 count += 1;
             }
