@@ -1,6 +1,7 @@
 //! Resolves the words of a command to paths, as far as possible without running it.
 
 mod candidates;
+mod derived;
 mod found;
 mod outputs;
 
@@ -16,6 +17,7 @@ use super::path_text::{MAX_ALTERNATIVES, Mark, PathText};
 use super::programs;
 use super::shell::{Analysis, DECLARING, Part, Piece, Word};
 use candidates::{at_home, candidates, in_text, split};
+use derived::ends_in;
 
 /// The maximum number of directories that a command may be in after its `cd`s.
 const MAX_DIRECTORIES: usize = 6;
@@ -68,7 +70,7 @@ pub(super) enum Naming {
     InText,
     /// Inside a text, below a home directory that the text may put before it.
     AtHome,
-    /// Relative to a folder that another word names, as in `cp x DIR` and `tar -C DIR x`.
+    /// Relative to a folder that another word names, as in `cp x DIR` and `tar -C DIR x`, or made of words.
     Through,
 }
 
@@ -435,9 +437,11 @@ impl<'a> Scene<'a> {
     pub(super) fn folders(&self) -> &[PathBuf] {
         self.folders.get_or_init(|| {
             let several = self.analysis.parts.iter().filter(|_| self.analysis.parts.len() > 1);
+            let linked = several.clone().flat_map(|part| self.link_targets(part));
+            let linked = linked.flat_map(|text| self.folders_of(&text)).take(MAX_FOLDERS);
             // The first word is a program.
-            let words = several.flat_map(|part| part.words.iter().skip(1));
-            words.flat_map(|word| self.folder(word)).take(MAX_FOLDERS).collect()
+            let words = several.clone().flat_map(|part| part.words.iter().skip(1));
+            linked.chain(words.flat_map(|word| self.folder(word)).take(MAX_FOLDERS)).collect()
         })
     }
 
@@ -476,11 +480,16 @@ impl<'a> Scene<'a> {
             true => candidates(&text, false),
             false => vec![text],
         });
+        texts.flat_map(|text| self.folders_of(&text)).collect()
+    }
+
+    /// The existing folders that a text may be.
+    fn folders_of(&self, text: &PathText) -> Vec<PathBuf> {
         let folder = |path: &NamedPath| match path {
             NamedPath::Known(path) if links::is_folder(&path.real) => Some(path.real.clone()),
             NamedPath::Known(_) | NamedPath::Partly(_) => None,
         };
-        texts.flat_map(|text| self.paths_of(&text).iter().filter_map(folder).collect::<Vec<_>>()).collect()
+        self.paths_of(text).iter().filter_map(folder).collect()
     }
 
     /// The paths that the name and the arguments of a part may be. `changes` is true if it may do more than
@@ -541,6 +550,9 @@ impl<'a> Scene<'a> {
             }
         }
         if changes {
+            let derived = self.derived_names(part).into_iter();
+            let derived = derived.flat_map(|text| self.paths_from(&text, part).to_vec());
+            named.extend(derived.map(|path| PathMention { path, how: Naming::Through, counts: true }));
             self.add_search_results(part, &mut named);
         }
         let is_list = |word: &Word| programs::response_file(word).is_some_and(|file| self.is_there(&file));
@@ -560,31 +572,4 @@ impl<'a> Scene<'a> {
             None => (self.texts(word), false),
         }
     }
-}
-
-/// The last parts of a path, relative to a folder.
-fn ends_in(text: &PathText, folder: &Path) -> Vec<NamedPath> {
-    let parts = text.split(|c| c == '/');
-    let mut end = PathText::default();
-    let mut found = Vec::new();
-    for part in parts.iter().rev().take(4) {
-        if part.is_empty() || matches!(part.text().as_deref(), Some("." | ".." | "~")) {
-            break;
-        }
-        if part.is_open() && part.literal_char_count() == 0 {
-            break;
-        }
-        let mut longer = part.clone();
-        if !end.is_empty() {
-            longer.push(Mark::Char('/'));
-            longer.extend(&end);
-        }
-        end = longer;
-        let whole = end.within(&PathText::from(folder));
-        found.push(match whole.path() {
-            Some(path) => NamedPath::from_path(path, false),
-            None => NamedPath::Partly(whole.normalise()),
-        });
-    }
-    found
 }

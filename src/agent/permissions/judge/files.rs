@@ -282,6 +282,7 @@ impl Judge<'_> {
         }
         self.judge_unnamed_files(part, scene, findings);
         if !only_reads {
+            self.judge_quoted_patterns(part, scene, findings);
             self.judge_written_files(part, scene, findings);
         }
         findings.extend(writers::prints_keys(part).and_then(|kind| self.may_touch(kind)));
@@ -547,7 +548,7 @@ pub(super) fn reads(rule: &Rule) -> Option<&PathPattern> {
 }
 
 /// Whether a rule about files applies to such a use; `tool` is the tool that is called.
-fn governs(rule: &Rule, is_used: Use, tool: Option<&str>) -> bool {
+pub(super) fn governs(rule: &Rule, is_used: Use, tool: Option<&str>) -> bool {
     let own = tool.is_some_and(|tool| rule.names_tool(tool));
     match is_used {
         Use::Read => own || rule.tool() == "read",

@@ -1,15 +1,19 @@
 //! Judges the files in texts that a program may run as commands: `script -c 'cat .e*'`.
 
 use super::Judge;
-use super::{Finding, links, strict};
-use crate::permissions::path_pattern::JudgedPath;
+use super::files::governs;
+use super::{Finding, links, of_rule, strict};
+use crate::permissions::folders::Search;
+use crate::permissions::path_pattern::{JudgedPath, Match, PathPattern};
 use crate::permissions::path_text::{Mark, PathText};
-use crate::permissions::protected::{ProtectedKind, Use, protected_kind};
+use crate::permissions::protected::{ProtectedKind, Use, holds_protected, protected_kind};
+use crate::permissions::rule::Pattern;
 use crate::permissions::shell::{self, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::{NamedPath, Scene};
 use crate::permissions::{Verdict, folders, programs};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// The maximum nesting of such texts.
 const MAX_DEPTH: usize = 3;
@@ -71,6 +75,65 @@ impl Judge<'_> {
         if !here.is_some_and(is_here) {
             self.check_protected_path(path, Use::Write, findings);
         }
+    }
+}
+
+impl Judge<'_> {
+    /// Applies rules and protected paths to patterns that a program may expand: `git checkout HEAD -- 'mig*'`. They may
+    /// also be something else, so no rule denies them, and files count that are there.
+    pub(super) fn judge_quoted_patterns(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+        let (words, texts) = scene.quoted_patterns(part);
+        for word in &words {
+            let named: Vec<Mark> =
+                word.marks().iter().filter(|mark| **mark != Mark::Folders).copied().collect();
+            let named = PathText::of(&named);
+            self.check_protected_text(&named, Use::Write, findings);
+            findings.extend(holds_protected(&named).and_then(|kind| self.may_touch(kind)));
+        }
+        for (rules, _, what) in self.strict() {
+            for rule in rules {
+                let is_about = [Use::Read, Use::Write].iter().any(|is_used| governs(rule, *is_used, None));
+                let Pattern::Path(pattern) = rule.pattern() else { continue };
+                if !is_about {
+                    continue;
+                }
+                let all = words.iter().chain(&texts);
+                findings.extend(self.find_match(pattern, all).map(|path| {
+                    let shown = self.display_path(&path);
+                    of_rule(Verdict::Ask, &format!("it may touch what a rule {what}: {shown}"), rule)
+                }));
+            }
+        }
+    }
+
+    /// A file that a rule is about, and one of these patterns; the folder that holds too many to look at all.
+    fn find_match<'t>(
+        &self,
+        pattern: &PathPattern,
+        texts: impl Iterator<Item = &'t PathText>,
+    ) -> Option<PathBuf> {
+        let folder = pattern.known_folder(&self.places);
+        let mut starts: BTreeMap<PathBuf, Vec<(&PathText, PathText)>> = BTreeMap::new();
+        for text in texts {
+            let below = text.below();
+            let may_be = |text: &PathText| pattern.may_concern(text, &self.places) != Match::No;
+            // A folder that a pattern matches may hold what the rule is about.
+            if may_be(text) || folder.is_some() && may_be(&below) {
+                let known = text.known_start();
+                let start = Path::new(known.rsplit_once('/').map_or("", |(folder, _)| folder));
+                let start = if known.is_empty() { self.places.workspace.plain.as_path() } else { start };
+                let deeper = folder.as_deref().filter(|folder| folder.starts_with(start));
+                starts.entry(deeper.unwrap_or(start).to_owned()).or_default().push((text, below));
+            }
+        }
+        starts.into_iter().find_map(|(start, texts)| {
+            let is_it = |path: &JudgedPath| {
+                let text = PathText::from(path.plain.as_path());
+                pattern.concerns(path, &self.places)
+                    && texts.iter().any(|(pattern, below)| text.meets(pattern) || text.meets(below))
+            };
+            folders::find(&start, &Search::default(), is_it).unwrap_or(Some(start))
+        })
     }
 }
 

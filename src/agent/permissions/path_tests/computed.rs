@@ -62,3 +62,79 @@ fn what_is_written_into_a_program_may_be_a_command_that_a_rule_denies() {
     stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &denied);
     stage.check(&rules, PermissionMode::Auto, &[Allow], &["echo zap y | cat", "echo zap y | grep x"]);
 }
+
+#[test]
+fn the_target_of_a_link_is_seen_from_the_folder_of_the_link() {
+    let stage = Stage::new();
+    let rules = stage.permissions(&[("edit(migrations/**)", Deny)]);
+    let linked = [
+        "ln -s ../migrations/1.sql src/l && echo x >> src/l",
+        "ln -s ../../.profile src/l; echo x >> src/l",
+        "ln -s ../.. src/h && echo evil >> src/h/.profile",
+        "ln -s ../migrations src/m && rm src/m/1.sql",
+        "ln -s ../migrations src/ && rm src/migrations/1.sql",
+        "ln -s .profile ~/l; echo x >> ~/l",
+        "mkdir a; ln -s ../migrations a/; rm a/migrations/1.sql",
+        "cp -s ../migrations/1.sql src/; echo x > src/1.sql",
+        "ln -s ../migrations -t src; rm src/migrations/1.sql",
+        "ln -s -tsrc ../migrations; rm src/migrations/1.sql",
+        "ln -s ../migrations --target-directory=src; rm src/migrations/1.sql",
+        "python3 -c \"import os; os.symlink('../migrations','src/m')\" && rm src/m/1.sql",
+        "python3 - <<< \"Path('src/m').symlink_to('../migrations')\"; rm src/m/1.sql",
+        "ruby -e \"File.symlink('../migrations', 'src/m')\"; rm src/m/1.sql",
+        "ln -s a b c d e f g h i j k l m n o ../migrations src; rm src/migrations/1.sql",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &linked);
+    let others = [
+        "ln -s ../a.txt plain/d.txt",
+        "ln -s ../plain src/p && rm src/p/b.txt",
+        "cp ../a.txt src/",
+        "python3 -c \"print(os.path.islink('src/m'), Path('..').is_symlink())\"",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Allow], &others);
+}
+
+#[test]
+fn a_name_that_a_program_makes_of_its_words_counts() {
+    let stage = Stage::new();
+    let kept = [
+        "gunzip -f ~/.bashrc.gz",
+        "gzip -df ~/.bashrc.gz",
+        "xz -d ~/.profile.xz",
+        "zstd -d ~/.profile.zst",
+        "gpg ~/.bashrc.gpg",
+        "rename .x '' ~/.bashrc.x",
+        "prename 's/\\.x$//' ~/.bashrc.x",
+        "cd ~; gunzip .bashrc.gz",
+        "gunzip -S x ~/.bashrcx",
+        "sed -irc p ~/.bash",
+        "perl -pi'*rc' -e1 ~/.bash",
+        "perl -pi'.*' -e1 ~/bashrc",
+        "cp -b -S rc a.txt ~/.bash",
+        "cp -bSrc a.txt ~/.bash",
+        "cp -b --suffix=rc a.txt ~/.bash",
+        "SIMPLE_BACKUP_SUFFIX=rc cp -b a.txt ~/.bash",
+        "ln -S rc -b a.txt ~/.bash",
+        "patch -z rc ~/.bash x",
+        "gunzip .envrc.gz",
+        "unxz .vscode/tasks.json.xz",
+        "gunzip mise.toml.gz",
+        "split -n 5 -a 1 a.txt ~/.profil",
+        "csplit -f ~/.bash a.txt 1",
+        "csplit --prefix=../.bash a.txt 1",
+    ];
+    stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Ask], &kept);
+    let rules = stage.permissions(&[("edit(package.json)", Deny)]);
+    let denied = [
+        "gunzip -f package.json.gz", "sed -i.json p package", "rename .new '' package.json.new",
+        "split a.txt package.js",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &denied);
+    let others = [
+        "gunzip data.gz", "gzip -k a.txt", "xz -d data.json.xz", "zstd -d x.tar.zst",
+        "sed -i.bak s/a/b/ a.txt", "sed -i s/a/b/ a.txt", "perl -pi.orig -e s/a/b/ a.txt",
+        "split -l 100 a.txt part-", "split big.log", "cp a.txt package.json.bak", "rename 's/a/b/' *.txt",
+        "cp -b -S .bak a.txt b.txt", "patch -p1 < x", "gpg --verify x.asc", "unxz x.tar.xz",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Allow], &others);
+}

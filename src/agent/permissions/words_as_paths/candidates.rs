@@ -1,6 +1,9 @@
 //! The parts of a word that may name a file.
 
-use crate::permissions::path_text::{Mark, PathText};
+use percent_encoding::percent_decode_str;
+use unicode_normalization::char::is_combining_mark;
+
+use crate::permissions::path_text::{self, Mark, PathText};
 
 /// The maximum length of a path that systems accept, and so of a word that is one.
 const MAX_PATH: usize = 4096;
@@ -15,6 +18,8 @@ const MAX_GLUED: usize = 32;
 const MAX_NAME_IN_TEXT: usize = 255;
 /// The number of texts that may be between two names that are joined.
 const MAX_BETWEEN: usize = 2;
+/// The start of the address of a file.
+const SCHEME: &str = "file:";
 /// A name that is common in programs that only look for repositories.
 const GIT: [Mark; 5] = [Mark::Char('/'), Mark::Char('.'), Mark::Char('g'), Mark::Char('i'), Mark::Char('t')];
 
@@ -50,11 +55,76 @@ pub(super) fn candidates(text: &PathText, is_name: bool) -> Vec<PathText> {
         found.extend(start.map(PathText::of));
         found.extend(Some(value).filter(|value| value.marks().len() > 1 || is_hole(value)));
     }
+    if !is_text(text) {
+        found.extend(addresses(text));
+    }
     // An unknown part of an address is no file.
     let is_address = ["http://", "https://"].iter().any(|start| text.starts_with(start));
     found.retain(|value| !(value.is_empty() || is_address && is_hole(value)));
     found.dedup();
     found
+}
+
+/// Whether a word consists of several, such as a program in another language.
+pub(super) fn is_text(text: &PathText) -> bool {
+    let cuts = |c: char| c.is_whitespace() || "'\"`<>;|&()".contains(c);
+    text.marks().iter().any(|mark| matches!(mark, Mark::Char(c) if cuts(*c)))
+}
+
+/// The paths in the addresses of files in a text, as programs decode them: `file:///w/%2eenv`, `file:.env?mode=ro`.
+fn addresses(text: &PathText) -> Vec<PathText> {
+    let is_it = |mark: &Mark, c: char| matches!(mark, Mark::Char(own) if own.eq_ignore_ascii_case(&c));
+    let starts = |marks: &[Mark]| marks.iter().zip(SCHEME.chars()).all(|(mark, c)| is_it(mark, c));
+    let is_end =
+        |mark: &Mark| matches!(mark, Mark::Char(c) if c.is_whitespace() || "'\"`<>();?#".contains(*c));
+    let marks = text.marks();
+    let places = marks.windows(SCHEME.len()).enumerate().filter(|(_, marks)| starts(marks));
+    let path = |(at, _): (usize, &[Mark])| {
+        let behind = marks.get(at + SCHEME.len()..)?.split(is_end).next()?;
+        let path = PathText::of(behind).map_text(|text| percent_decode_str(text).decode_utf8_lossy().into());
+        let Some(place) = path.strip_prefix("//") else { return Some(path) };
+        // A host may come before the path.
+        let (_, below_root) = place.split_once('/')?;
+        Some(below_root.within(&PathText::literal("/")))
+    };
+    places.filter_map(path).collect()
+}
+
+/// The patterns that are written out in a text, and so expanded by the program that gets it, if by any. Of all but
+/// `short` ones some letters have to be known.
+pub(super) fn quoted_patterns(text: &PathText, short: bool) -> Vec<PathText> {
+    let is_part = |c: char| c.is_alphanumeric() || is_combining_mark(c) || "/._-~+@%*?[]{},!^".contains(c);
+    let is_cut = |mark: &Mark| !matches!(mark, Mark::Char(c) if is_part(*c));
+    let is_pattern = |token: &String| {
+        let has_pair = |open: char, close: char| {
+            token.find(open).is_some_and(|at| token.rfind(close).is_some_and(|end| at < end))
+        };
+        token.contains(['*', '?']) || has_pair('[', ']') || has_pair('{', '}')
+    };
+    let decoded = addresses(text);
+    let texts = std::iter::once(text).chain(&decoded);
+    let tokens =
+        texts.flat_map(|text| text.marks().split(is_cut)).filter_map(|token| PathText::of(token).text());
+    // Git takes what all but these match.
+    let excludes = short && [":!", ":^", ":(exclude"].iter().any(|start| text.starts_with(start));
+    let tokens = tokens.filter(is_pattern).chain(excludes.then(|| "*".to_owned()));
+    let globs = tokens.flat_map(|token| {
+        let below = token.trim_start_matches(['/', '!', '^']);
+        let is_anchored = below.contains('/');
+        let absolute = if token.starts_with('/') { path_text::of_glob(&token) } else { Vec::new() };
+        absolute.into_iter().chain(path_text::of_glob(below).into_iter().map(move |glob| {
+            let mut whole = PathText::default();
+            if !is_anchored {
+                whole.push(Mark::Folders);
+            }
+            whole.extend(&glob);
+            whole
+        }))
+    });
+    let letters = |glob: &PathText| {
+        glob.marks().iter().filter(|mark| matches!(mark, Mark::Char(c) if c.is_alphanumeric())).count()
+    };
+    globs.filter(|glob| short || letters(glob) >= EVIDENCE).collect()
 }
 
 /// The names in quotes in a text, each with those next to it that the program may put before it, in the home directory:
@@ -115,7 +185,7 @@ pub(super) fn at_home(text: &PathText) -> Vec<PathText> {
 /// The names in a word that may be a text of several words, such as a program in another language. In texts of an
 /// editor, a command may stand directly before a name.
 pub(super) fn in_text(text: &PathText, is_editor: bool) -> Vec<PathText> {
-    let is_path = |c: char| c.is_alphanumeric() || "/._-~+".contains(c);
+    let is_path = |c: char| c.is_alphanumeric() || is_combining_mark(c) || "/._-~+".contains(c);
     let is_glob = |mark: &Mark| matches!(mark, Mark::Char('*' | '?' | '[' | ']'));
     let is_cut = |mark: &Mark| matches!(mark, Mark::Char(c) if !is_path(*c)) && !is_glob(mark);
     let is_plain = |c: char| is_path(c) || ":=@,%$".contains(c);
@@ -136,6 +206,9 @@ pub(super) fn in_text(text: &PathText, is_editor: bool) -> Vec<PathText> {
                 found.extend(glued_names(name).take(MAX_GLUED));
             }
         }
+    }
+    if is_text || is_editor {
+        found.extend(addresses(text));
     }
     found.retain(|name| has(name, &['/', '.']));
     found
