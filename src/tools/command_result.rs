@@ -134,7 +134,8 @@ fn denial_message(finished: &FinishedCommand) -> Option<String> {
         | SandboxRule::LocalServices
         | SandboxRule::OtherProcesses
         | SandboxRule::SystemCalls
-        | SandboxRule::Hidden => "do without it, or ask the user to allow it",
+        | SandboxRule::Hidden
+        | SandboxRule::Device => "do without it, or ask the user to allow it",
     };
     Some(format!("sandbox: {}. Do not try to get around it; {advice}.", denial.sentence()))
 }

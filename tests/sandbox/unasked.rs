@@ -217,6 +217,39 @@ fn no_other_process_is_reached_and_no_key_is_read() {
     assert!(works * 2 > REACHES.len(), "only {works} work unconfined");
 }
 
+/// Input in another terminal stays there, and no device is opened.
+#[test]
+fn no_device_is_opened_but_the_harmless_ones() {
+    use rustix::pty::OpenptFlags;
+
+    needs!(is_confined());
+    let place = place();
+    let ours = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    rustix::pty::grantpt(&ours).unwrap();
+    rustix::pty::unlockpt(&ours).unwrap();
+    let name = rustix::pty::ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
+    std::os::unix::fs::symlink(&name, place.work.join("link")).unwrap();
+    for (read, printed) in [(format!("head -c7 {name}"), "typed\n"), ("head -c7 link".to_owned(), "typed\n")]
+    {
+        rustix::io::write(&ours, b"typed\n").unwrap();
+        let output = script(&place, &format!("{read} | head -n1"), true);
+        assert_eq!(text(&output.stdout), "", "{read}");
+        assert!(text(&output.stderr).contains("Permission denied"), "{read}: {}", text(&output.stderr));
+        // It is still there for the program that it was meant for.
+        assert_eq!(text(&script(&place, &format!("head -n1 {name}"), false).stdout), printed, "{read}");
+    }
+    for device in ["/dev/ptmx", "/dev/pts/ptmx", "/dev/kmsg", "/dev/../dev/ptmx"] {
+        let opened = script(&place, &format!("exec 3<{device}"), true);
+        assert!(!opened.status.success(), "{device}");
+    }
+    assert!(script(&place, "exec 3</dev/ptmx", false).status.success());
+    let free = "set -e; cat /dev/null; head -c3 /dev/zero | wc -c; head -c3 /dev/urandom | wc -c; cat /dev/stdin <<< in
+        cat <(echo sub) /proc/self/fd/0 < file; echo | cat /dev/fd/0 - /dev/null; mkfifo $TMPDIR/p
+        echo fifo > $TMPDIR/p & cat $TMPDIR/p; ls /dev /dev/pts > /dev/null; rm $TMPDIR/p";
+    let output = script(&place, free, true);
+    assert_eq!(text(&output.stdout), "3\n3\nin\nsub\ntext\nfifo\n", "{}", text(&output.stderr));
+}
+
 /// Allowed operations work: otherwise it would be easy.
 #[test]
 fn reading_works_and_so_does_a_temporary_file() {

@@ -1,5 +1,6 @@
 //! Judges a call part by part by rules, built-in lists and the mode.
 
+mod devices;
 mod files;
 mod texts;
 mod unknown;
@@ -285,7 +286,7 @@ impl Judge<'_> {
         self.judge_named_files(part, objection.is_none(), scene, findings);
         self.redirects(part, bare, analysis.reopens, scene, findings);
         let name = part.words.first().and_then(crate::permissions::shell::Word::literal).unwrap_or_default();
-        let Some(why) = objection else {
+        let Some(why) = objection.or_else(|| self.objection_to_devices(part, scene)) else {
             if findings.iter().skip(before).all(|finding| finding.verdict == Verdict::Allow) {
                 findings.push(match bare.or_else(|| self.allowing(part, scene)) {
                     Some(rule) => of_rule(Verdict::Allow, "a rule allows it", rule),

@@ -131,7 +131,7 @@ impl Confinement {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let private = around.private.ok_or(io::ErrorKind::NotFound)?;
-        let rules = Some(super::unasked::ruleset(policy, private)?);
+        let rules = Some(super::unasked::ruleset(policy, private, around.terminal)?);
         let filters = super::unasked::filters()?;
         let powers = rustix::thread::CapabilitySet::DAC_READ_SEARCH;
         let child = InChild { mounts: None, rules, filters, powers };

@@ -45,6 +45,8 @@ pub enum SandboxRule {
     SystemCalls,
     /// Files with keys cannot be read.
     Hidden,
+    /// Devices and terminals of others cannot be opened.
+    Device,
     /// Changes to a repository that git would obey are undone after the command.
     Planted,
 }
@@ -120,6 +122,7 @@ impl SandboxDenial {
             | SandboxRule::OtherProcesses
             | SandboxRule::SystemCalls
             | SandboxRule::Hidden
+            | SandboxRule::Device
             | SandboxRule::Planted => None,
         }
     }
@@ -163,6 +166,12 @@ impl fmt::Display for SandboxDenial {
             SandboxRule::SystemCalls => f.write_str("a system call that is a way out of the sandbox"),
             SandboxRule::Hidden => {
                 write!(f, "reading {path}: keys are out of reach of a command that runs without a question")
+            }
+            SandboxRule::Device => {
+                write!(
+                    f,
+                    "opening {path}: devices are out of reach of a command that runs without a question"
+                )
             }
             SandboxRule::Planted => {
                 write!(f, "writing {path}: with it, git could run other programs; ")?;
@@ -313,6 +322,9 @@ fn denial_of_path(
         if policy.hidden.iter().any(is_hidden) {
             return Some(SandboxDenial::at(SandboxRule::Hidden, &path));
         }
+    }
+    if policy.unasked && path.starts_with("/dev") {
+        return Some(SandboxDenial::at(SandboxRule::Device, &path));
     }
     // A word that only looks like a name in the current directory does not count.
     let exists = path.symlink_metadata().is_ok();

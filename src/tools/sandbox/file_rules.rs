@@ -28,6 +28,12 @@ const DEVICES: [&str; 7] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"];
 /// Devices that a command without approval may write to, as this has no effect.
 const SINKS: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
+/// Devices that a command without approval may read. Reading others may start something, or take what is meant for
+/// another program. The terminal that a command has is `/dev/tty`; without one it is none.
+const SOURCES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+/// Directories whose files such a command cannot read, except for `SOURCES` and shared memory. The kernel's own
+/// are records that are gone once they are read.
+const NOT_READ: [&str; 3] = ["/dev", "/sys/kernel/debug", "/sys/kernel/tracing"];
 /// The directory of named shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 /// The maximum number of directory entries that get a rule each.
@@ -89,9 +95,13 @@ pub(super) fn ruleset(
 }
 
 /// The rules for a command without approval: it can change the contents of `private`, and read everything
-/// except `hidden`. Both are without links. Names can be listed everywhere. Fails if the kernel rejects a
-/// rule.
-pub(super) fn unasked_ruleset(private: &Path, hidden: &[PathBuf]) -> io::Result<RulesetCreated> {
+/// except `hidden` and devices. Both are without links. Of devices it can read `SOURCES` and its own `terminal`. Names
+/// can be listed everywhere. Fails if the kernel rejects a rule.
+pub(super) fn unasked_ruleset(
+    private: &Path,
+    hidden: &[PathBuf],
+    terminal: Option<&Path>,
+) -> io::Result<RulesetCreated> {
     let rights = AccessFs::from_write(NEWEST) | AccessFs::ReadFile;
     let mut ruleset = Ruleset::default().handle_access(rights).map_err(io::Error::other)?;
     if super::support::Support::here().scopes() {
@@ -101,9 +111,16 @@ pub(super) fn unasked_ruleset(private: &Path, hidden: &[PathBuf]) -> io::Result<
     for device in SINKS {
         rules.allow(Path::new(device), of_file())?;
     }
+    for device in SOURCES.iter().map(Path::new).chain(terminal) {
+        rules.allow(device, AccessFs::ReadFile.into())?;
+    }
     rules.allow(private, of_directory())?;
-    let hidden: Vec<&PathBuf> = hidden.iter().collect();
-    rules.allow_reading(Path::new("/"), &hidden)?;
+    let shared = Path::new(SHARED_MEMORY);
+    let in_shared: Vec<&PathBuf> = hidden.iter().filter(|path| path.starts_with(shared)).collect();
+    rules.allow_reading(shared, &in_shared)?;
+    let without = NOT_READ.map(PathBuf::from);
+    let without: Vec<&PathBuf> = hidden.iter().chain(&without).collect();
+    rules.allow_reading(Path::new("/"), &without)?;
     Ok(rules.ruleset)
 }
 
@@ -144,10 +161,11 @@ impl Rules {
     }
 
     /// Allows reading everything at `path` except paths at or in `hidden`. Entries of a
-    /// directory that cannot be listed stay hidden, too, unless they lead to a hidden path; so does a file with several names, as a rule for a file holds for all of them.
+    /// directory that cannot be listed stay hidden, too, unless they lead to a hidden path; so do devices, FIFOs, and a
+    /// file with several names, as a rule for a file holds for all of them.
     fn allow_reading(&mut self, path: &Path, hidden: &[&PathBuf]) -> io::Result<()> {
         self.allow_beside(path, hidden, &|rules, path| match path.symlink_metadata() {
-            Ok(metadata) if metadata.is_file() && metadata.nlink() > 1 => Ok(()),
+            Ok(metadata) if !metadata.is_dir() && (!metadata.is_file() || metadata.nlink() > 1) => Ok(()),
             _ => rules.allow(path, AccessFs::ReadFile.into()),
         })
     }
