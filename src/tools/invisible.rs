@@ -2,6 +2,9 @@
 
 use std::cmp::Ordering;
 
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
 /// Their ranges, in order: Default_Ignorable_Code_Point of Unicode 17 (DerivedCoreProperties.txt),
 /// interlinear annotation anchors, hieroglyph controls, and signs that are blank by design.
 const INVISIBLE: [(char, char); 23] = [
@@ -42,9 +45,22 @@ pub fn is_invisible(c: char) -> bool {
     !c.is_ascii() && INVISIBLE.binary_search_by(place).is_ok()
 }
 
+/// The characters of a text that draw nothing, with their places: invisible ones, and those of a cluster that has no
+/// width, such as a part of a syllable of Hangul that follows no other. A terminal gets no cell for them.
+pub fn unseen_characters(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let clusters = Some(text).filter(|text| !text.is_ascii()).into_iter();
+    let clusters = clusters.flat_map(|text| text.grapheme_indices(true));
+    clusters.filter(|(_, cluster)| !cluster.is_ascii()).flat_map(|(start, cluster)| {
+        let is_drawn = cluster.width() > 0;
+        let unseen =
+            cluster.char_indices().filter(move |(_, c)| is_invisible(*c) || !is_drawn && !c.is_control());
+        unseen.map(move |(at, c)| (start + at, c))
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{INVISIBLE, is_invisible};
+    use super::{INVISIBLE, is_invisible, unseen_characters};
 
     /// Default_Ignorable_Code_Point, as listed by Unicode 17.
     const IGNORABLE: [(u32, u32); 17] = [
@@ -77,5 +93,22 @@ mod tests {
         let seen =
             "aÿ \t\n\u{A0}\u{AC}\u{AE}\u{301}\u{2010}\u{2029}\u{2070}\u{27FF}\u{2801}\u{FFFC}\u{FFFD}日한👨é";
         assert!(!seen.chars().any(is_invisible));
+    }
+
+    #[test]
+    fn a_part_of_a_syllable_is_seen_only_behind_what_it_combines_with() {
+        let of = |text: &str| unseen_characters(text).map(|(_, c)| c).collect::<String>();
+        for text in
+            ["\u{1112}\u{1161}\u{11AB}", "\u{D55C}\u{11A8}", "\u{D558}\u{1161}\u{11AB}\u{11AB}", "e\u{301}"]
+        {
+            assert_eq!(of(text), "", "{text:?}");
+        }
+        for text in [
+            "b\u{1161}", "\u{11A8}", "\u{D55C}\u{1161}", "\u{1112}\u{11AB}", " \u{D7B0}", "\u{200B}\u{D7FB}",
+            "a\u{5C8}", "\u{301}",
+        ] {
+            assert!(of(text).ends_with(text.chars().last().unwrap()), "{text:?}");
+        }
+        assert_eq!(of("\u{1112}\u{200B}\u{1161}"), "\u{200B}\u{1161}");
     }
 }

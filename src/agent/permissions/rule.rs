@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::command_pattern::CommandPattern;
 use super::host_pattern::HostPattern;
 use super::path_pattern::PathPattern;
-use tau_tools::invisible::is_invisible;
+use tau_tools::invisible::unseen_characters;
 use tau_tools::user_error::UserError;
 
 /// A rule, which matches calls. Its list determines whether they are allowed, asked about or denied.
@@ -97,7 +97,7 @@ impl FromStr for Rule {
         if tool.is_empty() || !tool.chars().all(plain) || text.chars().any(char::is_control) {
             return Err(wrong("write the name of a tool and a pattern, as in bash(cargo test *)"));
         }
-        if text.chars().any(is_invisible) {
+        if unseen_characters(text).next().is_some() {
             return Err(wrong("it has a character that cannot be seen, and so would match nothing"));
         }
         let tool = tool.to_lowercase();

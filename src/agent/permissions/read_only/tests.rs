@@ -83,7 +83,8 @@ fn a_sink_is_where_it_seems_to_be() {
 fn what_cannot_be_seen_is_asked() {
     for c in [
         '\u{200B}', '\u{AD}', '\u{FEFF}', '\u{2060}', '\u{180E}', '\u{200D}', '\u{1160}', '\u{34F}',
-        '\u{17B4}', '\u{FE0F}', '\u{2800}', '\u{E0061}', '\u{202E}', '\u{3164}',
+        '\u{17B4}', '\u{FE0F}', '\u{2800}', '\u{E0061}', '\u{202E}', '\u{3164}', '\u{1161}', '\u{11FF}',
+        '\u{D7B0}', '\u{D7FB}',
     ] {
         for form in ["catX", "cat bX", "cat 'bX'", "cat \"X\"", "ls # X", "cat <<'E'\nX\nE", "ls\nXls"] {
             let command = form.replace('X', &c.to_string());

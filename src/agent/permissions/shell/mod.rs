@@ -22,7 +22,7 @@ pub(super) use simple::{Direction, Redirect};
 pub(super) use words::{Doubt, Piece, Word};
 
 use simple::Simple;
-use tau_tools::invisible::is_invisible;
+use tau_tools::invisible::unseen_characters;
 use wrappers::CommandEffect;
 pub(super) use written::reads_by_itself;
 
@@ -174,12 +174,11 @@ fn sets(part: &Part, is_one: impl Fn(&str) -> bool) -> bool {
 
 /// Invisible characters in a command.
 fn invisible_characters(command: &str) -> Vec<Doubt> {
-    let unseen = command.char_indices().filter(|(_, c)| is_invisible(*c));
     let doubt = |(at, c): (usize, char)| {
         let text = format!("a character that cannot be seen: U+{:04X}", u32::from(c));
         Doubt::new(at..at + c.len_utf8(), text)
     };
-    unseen.take(MOST_UNSEEN).map(doubt).collect()
+    unseen_characters(command).take(MOST_UNSEEN).map(doubt).collect()
 }
 
 /// Adds a simple command and the commands that it runs in turn; returns the scripts that are given to shells.
