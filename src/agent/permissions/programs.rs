@@ -62,7 +62,7 @@ const PROGRAMS: &[Program] = &[
             "-v -vv --verbose -q --quiet --locked --offline --frozen -V --version --list -h --help"
         ),
         valued: words!("-C --config -Z --color --explain"),
-        runs: words!("--config -Z rustc rustdoc"),
+        runs: words!("--config -Z rustc rustdoc watch with"),
     },
     Program { name: "npm", flags: NPM_FLAGS, valued: NPM_VALUED, runs: NPM_RUNS },
     Program { name: "pnpm", flags: NPM_FLAGS, valued: NPM_VALUED, runs: NPM_RUNS },

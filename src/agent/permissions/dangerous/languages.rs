@@ -17,11 +17,19 @@ const REMOVING: &str = "rmtree rmtree_p remove_tree rm_rf rm_r rimraf removeSync
 /// Functions that do so with a `recursive` argument, or when called on every file that is found.
 const PERHAPS: &str =
     "rm rmSync rmdir rmdirSync remove removeSync unlink unlinkSync rm_f delete Delete deleteSync";
+/// Parts of the names of functions that remove, in languages whose calls are not read.
+const VERBS: [&str; 6] = ["delete", "remove", "rmdir", "del_dir", "deltree", "trash"];
+/// Languages whose calls are read, and clients of databases.
+const READ: &str = "python pypy node nodejs deno bun ruby irb perl php lua luajit guile Rscript R julia elixir racket \
+                    sqlite3 psql awk gawk mawk nawk";
+/// Programs that run code in their own language, besides interpreters and editors.
+const OTHERS: &str = "emacs emacsclient swift";
 /// Functions that find everything in a folder.
 const FINDING: &str = "walk rglob glob iglob globSync iterdir listdir scandir readdir readdirSync find finddepth \
                        opendir children each_child entries Walk WalkDir";
 /// Parts of these names. A text without any of them is skipped.
-const SIGNS: [&str; 8] = ["rm", "emove", "unlink", "elete", "deltree", "rimraf", "emptyDir", "trash"];
+const SIGNS: [&str; 9] =
+    ["rm", "emove", "unlink", "elete", "deltree", "del_dir", "rimraf", "emptyDir", "trash"];
 /// Signs that a program downloads something.
 const ADDRESSES: [&str; 3] = ["http://", "https://", "urlopen"];
 /// Identifiers that only join names, and do not make the folder unknown.
@@ -41,7 +49,8 @@ pub(super) fn find_loss(part: &Part, targets: &Targets<'_>) -> Option<CommandLos
     }
     texts.find_map(|text| {
         let program = Program { text: &text, part, targets };
-        let loss = program.removal_loss().or_else(|| program.found_files_loss())?;
+        let other = || program.other_language_loss().filter(|_| runs_other_language(part));
+        let loss = program.removal_loss().or_else(|| program.found_files_loss()).or_else(other)?;
         Some((format!("it removes {}", loss.what()), None))
     })
 }
@@ -90,7 +99,22 @@ fn texts(part: &Part, signs: &'static [&str]) -> impl Iterator<Item = String> {
 /// Whether a text names a function that removes. Most do not.
 pub(super) fn may_remove(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign))
-        && identifiers(text).any(|(_, name)| has(REMOVING, name) || has(PERHAPS, name))
+        && identifiers(text).any(|(_, name)| has(REMOVING, name) || has(PERHAPS, name) || is_verb(name))
+}
+
+/// Whether a name says that something is removed.
+fn is_verb(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    VERBS.iter().any(|verb| lower.contains(verb))
+}
+
+/// Whether a part runs code in a language whose calls are not read.
+fn runs_other_language(part: &Part) -> bool {
+    programs::name(&part.words).is_some_and(|name| {
+        let stem = programs::without_version(&name);
+        let is_one = programs::runs_texts(&name) || programs::is_editor(&name) || has(OTHERS, stem);
+        is_one && (!stem.ends_with("sh") || has("tclsh wish", stem)) && !has(READ, stem)
+    })
 }
 
 /// A text that may be a program.
@@ -129,13 +153,34 @@ impl Program<'_> {
             .find_map(|expression| self.loss(expression).filter(Loss::is_outside))
     }
 
+    /// The loss in a language that is not read: the home directory, `/` or a folder at the top behind a word that says
+    /// that something is removed.
+    fn other_language_loss(&self) -> Option<Loss> {
+        let of_expression = |expression: &str| {
+            let bare = expression.split(|c: char| c.is_whitespace() || "()[]{},;\"'".contains(c));
+            let bare = bare.filter(|text| text.starts_with(['/', '~', '$']));
+            let mut words = self.words(expression, 0).into_iter().chain(bare.map(word_of));
+            words.find_map(|word| self.targets.loss(&word, self.part.elsewhere).filter(Loss::is_outside))
+        };
+        // Between slashes it is a pattern of an editor.
+        let is_pattern = |end: usize| self.text.get(end..).is_some_and(|behind| behind.starts_with('/'));
+        let calls =
+            identifiers(self.text).filter(|(start, name)| is_verb(name) && !is_pattern(start + name.len()));
+        calls.filter_map(|(start, name)| self.parts_of_call(start, name)).flatten().find_map(of_expression)
+    }
+
+    /// The arguments of a call, and the value that it is a method of.
+    fn parts_of_call(&self, start: usize, name: &str) -> Option<[&str; 2]> {
+        let argument = argument(self.text.get(start + name.len()..)?);
+        let receiver = self.text.get(..start)?.strip_suffix('.').map(receiver).unwrap_or_default();
+        Some([argument, receiver])
+    }
+
     /// The arguments of functions, and the values that methods are called on.
     fn calls(&self, is_sought: impl Fn(&str, &str) -> bool) -> BTreeSet<&str> {
         let calls = identifiers(self.text).filter_map(move |(start, name)| {
-            let argument = argument(self.text.get(start + name.len()..)?);
-            let before = self.text.get(..start)?;
-            let receiver = before.strip_suffix('.').map(receiver).unwrap_or_default();
-            is_sought(name, argument).then_some([argument, receiver])
+            let parts @ [argument, _] = self.parts_of_call(start, name)?;
+            is_sought(name, argument).then_some(parts)
         });
         calls.flatten().collect()
     }

@@ -66,6 +66,20 @@ const EVERYDAY_IN_PIECES: &[&str] = &[
 
 /// Removals in other languages.
 const IN_LANGUAGES: &[&str] = &[
+    "vim -es -c 'call delete($HOME, \"rf\")'",
+    "nvim --headless -c 'call delete(expand(\"~\"),\"rf\")'",
+    "nvim -c 'lua vim.fn.delete(vim.env.HOME,\"rf\")'",
+    "emacs --batch --eval '(delete-directory \"~\" t)'",
+    "tclsh <<< 'file delete -force ~'",
+    "tclsh <<< 'file delete -force $::env(HOME)'",
+    "octave --eval 'rmdir(\"~\",\"s\")'",
+    "sbcl --eval '(uiop:delete-directory-tree (user-homedir-pathname) :validate t)'",
+    "erl -noshell -eval 'file:del_dir_r(os:getenv(\"HOME\")).'",
+    "scala -e 'os.remove.all(os.home)'",
+    "groovy -e 'new File(System.getProperty(\"user.home\")).deleteDir()'",
+    "nim --eval:'removeDir(\"/\")'",
+    "swift -e 'import Foundation; try! FileManager.default.removeItem(atPath: NSHomeDirectory())'",
+    "jshell <<< 'FileUtils.deleteDirectory(new File(System.getProperty(\"user.home\")));'",
     "python3 -c 'import shutil; shutil.rmtree(\"/home/me\")'",
     "python3 -c 'import shutil, os; shutil.rmtree(os.path.expanduser(\"~\"))'",
     "python3 -c 'import shutil, pathlib; shutil.rmtree(pathlib.Path.home())'",
@@ -108,6 +122,12 @@ const IN_LANGUAGES: &[&str] = &[
 
 /// Everyday work in other languages.
 const EVERYDAY_IN_LANGUAGES: &[&str] = &[
+    "emacs --batch --eval '(delete-file \"x.elc\")'",
+    "vim -es -c 'call delete(\"build/x\", \"rf\")'",
+    "tclsh <<< 'file delete -force build'",
+    "octave --eval 'rmdir(\"build\",\"s\")'",
+    "nvim --headless -c 'g/delete/d' -c wq x",
+    "cargo watch -x test",
     "python3 -c 'import shutil; shutil.rmtree(\"build\")'",
     "python3 -c 'import shutil; shutil.rmtree(\"build\", ignore_errors=True); print(\"/\")'",
     "python3 -c 'import shutil, os; shutil.rmtree(os.path.join(os.getcwd(), \"dist\"))'",
