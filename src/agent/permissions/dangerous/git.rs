@@ -58,8 +58,12 @@ pub(super) fn find_loss(words: &[Word], elsewhere: bool, targets: &Targets<'_>) 
             "filter-branch" | "filter-repo" => {
                 Some((format!("git {subcommand} replaces the history of the project"), None))
             }
-            "branch" | "update-ref" => default_branch_removal(&subcommand, rest),
-            "checkout" | "switch" => checkout(&subcommand, rest, elsewhere, targets),
+            "branch" | "update-ref" => {
+                default_branch_removal(&subcommand, rest).or_else(|| default_branch_reset(&subcommand, rest))
+            }
+            "checkout" | "switch" => checkout(&subcommand, rest, elsewhere, targets)
+                .or_else(|| default_branch_reset(&subcommand, rest)),
+            "fetch" | "pull" => forced_fetch(rest),
             "restore" => restore(rest, elsewhere, targets),
             "stash" => stash(rest),
             "worktree" if rest.first().and_then(Word::literal).as_deref() == Some("remove") => {
@@ -109,18 +113,52 @@ fn default_branch_removal(subcommand: &str, words: &[Word]) -> Option<(String, O
             .or_else(|| option(words, "d", "delete").filter(|_| option(words, "f", "force").is_some())),
         _ => option(words, "d", "delete"),
     }?;
-    let literals = words.iter().filter_map(Word::literal);
-    let is_default =
-        |text: &Cow<'_, str>| DEFAULT_BRANCHES.contains(&text.strip_prefix("refs/heads/").unwrap_or(text));
-    let mut literals = literals.peekable();
+    let mut literals = words.iter().filter_map(Word::literal);
     if subcommand == "update-ref" && literals.clone().any(|text| text == "refs/stash") {
         return Some(("it loses every stash".to_owned(), Some(removes)));
     }
-    let branch = literals.find(is_default)?;
+    let branch = literals.find(|text| is_default(text))?;
     Some((
         format!("it removes {branch}, and commits that no other branch has are hard to find again"),
         Some(removes),
     ))
+}
+
+/// Whether this is a branch that is shared with others.
+fn is_default(branch: &str) -> bool {
+    DEFAULT_BRANCHES.contains(&branch.strip_prefix("refs/heads/").unwrap_or(branch))
+}
+
+/// The operands of a subcommand, as far as they are known.
+fn operands(words: &[Word]) -> impl Iterator<Item = Cow<'_, str>> {
+    words.iter().filter_map(Word::literal).filter(|text| !text.starts_with('-'))
+}
+
+/// Putting another commit or branch in the place of a branch that is shared with others.
+fn default_branch_reset(subcommand: &str, words: &[Word]) -> Option<(String, Option<String>)> {
+    let is_moved = subcommand == "branch" && option(words, "mMcC", "").is_some();
+    let given = match subcommand {
+        "branch" => option(words, "MC", "").or_else(|| option(words, "f", "force")),
+        "checkout" => option(words, "B", ""),
+        "switch" => option(words, "C", "force-create"),
+        _ => None,
+    }?;
+    // With one operand it is the present branch that gets another name.
+    let branch = operands(words).nth(usize::from(is_moved)).filter(|branch| is_default(branch))?;
+    let text =
+        format!("it puts {branch} elsewhere, and commits that no other branch has are hard to find again");
+    Some((text, Some(given)))
+}
+
+/// Fetching over the commits of a branch that is shared with others.
+fn forced_fetch(words: &[Word]) -> Option<(String, Option<String>)> {
+    let force = option(words, "f", "force");
+    let (given, branch) = operands(words).find_map(|given| {
+        let (_, branch) = given.split_once(':').filter(|_| force.is_some() || given.starts_with('+'))?;
+        is_default(branch).then(|| (given.to_string(), branch.to_owned()))
+    })?;
+    let text = format!("it overwrites {branch}, and commits that no other branch has are hard to find again");
+    Some((text, Some(force.unwrap_or(given))))
 }
 
 /// The loss if git removes the branches that its input names, or another git.
@@ -136,9 +174,7 @@ pub(super) fn loss_of_input(part: &Part, analysis: &Analysis) -> Option<CommandL
         "update-ref" => part.texts.iter().flat_map(|text| text.lines()).any(|line| {
             let mut words = line.split_whitespace();
             let branch = (words.next() == Some("delete")).then(|| words.next()).flatten();
-            branch.is_some_and(|branch| {
-                DEFAULT_BRANCHES.contains(&branch.strip_prefix("refs/heads/").unwrap_or(branch))
-            })
+            branch.is_some_and(is_default)
         }),
         "branch" => {
             let lists = |other: &Part| {

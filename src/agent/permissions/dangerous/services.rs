@@ -11,6 +11,7 @@ const RESOURCES: &str = "it destroys what runs there, with the data in it";
 const DATABASE: &str = "it empties a database, which only a backup can restore";
 const STORED: &str = "it removes stored files, which may be nowhere else";
 const UNCOMMITTED: &str = "it loses changes that are not committed";
+const OVERWRITTEN: &str = "it overwrites a branch: commits that only it has are lost";
 const BACKUPS: &str = "it removes backups";
 
 /// Programs, the words that make them destroy data, and the loss.
@@ -95,8 +96,10 @@ const LOSSES: &[(&str, &str, &str)] = &[
         "release|issue|gist|codespace|secret|variable delete|remove",
         "it removes it from the server",
     ),
-    ("gh", "repo sync --force", "it overwrites a branch: commits that only it has are lost"),
+    ("gh", "repo sync --force", OVERWRITTEN),
     ("gh glab", "api =DELETE", "it removes it from the server"),
+    ("gh glab", "api =FORCE=TRUE", OVERWRITTEN),
+    ("hub", "delete", "it removes the repository, with its issues"),
     ("npm pnpm", "unpublish", "it removes what is published"),
     ("tau taucode", "uninstall --purge", "it removes tau's settings and every session"),
     // Databases.
@@ -149,6 +152,8 @@ const LOSSES: &[(&str, &str, &str)] = &[
     // Version control other than git.
     ("hg", "update|up|checkout|co -C|--clean", UNCOMMITTED),
     ("hg", "purge|clean", UNCOMMITTED),
+    ("hg sl", "push -f|--force", OVERWRITTEN),
+    ("hg", "strip", "it removes commits"),
     ("svn", "revert -R|--recursive", UNCOMMITTED),
     ("svn", "cleanup --remove-unversioned|--remove-ignored", UNCOMMITTED),
 ];

@@ -153,6 +153,17 @@ fn dangers_in_pieces_are_asked_in_every_mode() {
 
 /// Removals of what is found by age, chosen by an option, behind a process or given by another command.
 const ELSEWHERE: &[&str] = &[
+    "git branch -M x main",
+    "git branch -m -f x main",
+    "git branch -C x main",
+    "git branch -f main HEAD~3",
+    "git branch --force master x",
+    "git checkout -B main HEAD~3",
+    "git switch -C main x",
+    "git fetch -f origin main:main",
+    "git fetch origin +x:refs/heads/main",
+    "git pull origin +main:main",
+    "cargo watch -s 'rm -rf ~'",
     "find . -mtime +0 -delete",
     "find . -type f -mmin -600 -delete",
     "find .. -newer x -delete",
@@ -195,6 +206,17 @@ const ELSEWHERE: &[&str] = &[
 ];
 
 const EVERYDAY_ELSEWHERE: &[&str] = &[
+    "git branch -M main",
+    "git branch -M main old",
+    "git branch -f x HEAD~3",
+    "git checkout -B topic origin/main",
+    "git checkout -b x main",
+    "git switch -C topic main",
+    "git fetch origin main",
+    "git fetch -f origin '+refs/heads/*:refs/remotes/origin/*'",
+    "git fetch origin x:main",
+    "gh api -X PATCH repos/x/y/issues/1 -f state=closed",
+    "hg push",
     "find logs -mtime +7 -delete",
     "find /tmp/cache -mtime +7 -delete",
     "find . -name '*.log' -mtime +7 -delete",
