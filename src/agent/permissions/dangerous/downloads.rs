@@ -23,7 +23,7 @@ const EVALUATING: &[&str] = words!("eval source .");
 /// Programs that take commands from a file, or from their input with `-`.
 const INSTRUCTED: &str = "awk gawk mawk sed make gmake ninja cmake ansible-playbook just";
 /// Programs that run the lines of their input.
-const READING: &str = "parallel sem at batch sqlite3 psql mysql mariadb ssh ed gdb expect";
+const READING: &str = "parallel sem at batch sqlite3 psql mysql mariadb ssh ed ex gdb expect";
 /// Programs that give a file another name or form.
 const COPYING: &str = "cp mv ln install tee sponge cat gunzip unzip base64 sed tr dd xz gzip";
 /// Programs that write what they read to files that they name within their words.
@@ -69,6 +69,7 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
     let (_, first) = downloads.first().or_else(|| copies.first().copied())?;
     let is_there = !downloads.is_empty();
     let files = files(command, analysis, &downloads, &copies);
+    let input: BTreeSet<String> = INPUT.split(' ').map(|name| base(name).to_owned()).collect();
     let holds = |word: &Word| downloads.iter().any(|(of, _)| word.span.contains(&of.span.start));
     let is_unpacked = is_there
         && commands.iter().any(|(part, words)| {
@@ -95,6 +96,7 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
         };
         set || is_installed()
             || is_there && (packages::runs_file_of(words, &files) || evaluates_file(words, &files))
+            || is_there && is_fed(command, part) && packages::runs_file_of(words, &input)
             || connects_interpreter(words)
             || match script(words, &holds) {
                 Script::None => is_given() || of_archive(words, None),

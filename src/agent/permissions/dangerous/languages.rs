@@ -77,9 +77,19 @@ pub(super) fn find_evaluated_download(part: &Part) -> Option<CommandLoss> {
 fn evaluates(text: &str) -> bool {
     const RUNNING: &str = "system popen Popen run call check_output exec execSync shell_exec passthru qx";
     const FETCHING: [&str; 5] = ["urlopen", "urlretrieve", "requests.get", "fetch(", "file_get_contents"];
-    let gives = |(start, name): (usize, &str)| {
-        let argument = text.get(start + name.len()..).map(argument).unwrap_or_default();
-        has(RUNNING, name) && FETCHING.iter().any(|sign| argument.contains(sign))
+    const INCLUDING: &str = "include include_once require require_once import importScripts dofile";
+    let given =
+        |(start, name): (usize, &str)| text.get(start + name.len()..).map(argument).unwrap_or_default();
+    let saves = identifiers(text).filter(|(_, name)| has("urlretrieve wget", name));
+    let quoted = saves.flat_map(|call| given(call).split(['"', '\'']).skip(1).step_by(2));
+    let saved: Vec<&str> = quoted.map(programs::base).filter(|name| !name.is_empty()).collect();
+    let gives = |call: (usize, &str)| {
+        let argument = given(call);
+        let mut words = argument.split(|c: char| !c.is_alphanumeric() && !"_-.".contains(c));
+        has(RUNNING, call.1)
+            && (FETCHING.iter().any(|sign| argument.contains(sign))
+                || words.any(|word| saved.contains(&word)))
+            || has(INCLUDING, call.1) && argument.contains("://")
     };
     if identifiers(text).any(gives) {
         return true;

@@ -11,7 +11,7 @@ use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::Scene;
 
 /// Programs that install and run packages, and the subcommands with which they do so; none if they always do.
-const INSTALLING: [(&str, &str); 23] = [
+const INSTALLING: [(&str, &str); 24] = [
     ("pip", "install"),
     ("pipx", "install run"),
     ("uv", "install add run"),
@@ -24,6 +24,7 @@ const INSTALLING: [(&str, &str); 23] = [
     ("bun", "i install add x run"),
     ("bunx", ""),
     ("deno", "run install"),
+    ("node", "--import --loader --experimental-loader"),
     ("gem", "install"),
     ("brew", "install"),
     ("dpkg", "-i --install"),
@@ -60,9 +61,10 @@ const RUN_HERE: [(&str, &str); 14] = [
     ("mix", "mix.exs"),
 ];
 /// Programs, and the options behind which they run a file; with none, they compile or run whatever they name.
-const RUN_FILES: [(&str, &str); 9] = [
+const RUN_FILES: [(&str, &str); 10] = [
     ("go rustc gcc g++ cc c++ clang clang++ tcc javac java kotlinc zig swift swiftc ghc nim expect", ""),
-    ("vim vi nvim ex view", "-S -s -u"),
+    ("vim vi nvim ex view", "-S -s -u -l"),
+    ("systemctl", "start restart enable link --now"),
     ("gdb lldb", "-x --command -s --source"),
     ("emacs", "--script -l --load"),
     ("psql", "-f --file"),
@@ -144,7 +146,10 @@ pub(super) fn runs_file_of(words: &[Word], files: &BTreeSet<String>) -> bool {
     let here =
         || RUN_HERE.iter().filter(is_of).any(|(_, here)| here.split(' ').any(|file| files.contains(file)));
     let literals: Vec<Cow<'_, str>> = words.iter().skip(1).filter_map(Word::literal).collect();
-    let is_file = |text: &str| files.contains(base(text)) || files.contains(&format!("{text}.py"));
+    let is_file = |text: &str| {
+        let is_named = |end: &str| files.contains(&format!("{}{end}", base(text)));
+        ["", ".py", ".service"].into_iter().any(is_named)
+    };
     let behind = |options: &str| {
         // A command of the program may be one word with its file: `.read a`.
         let parts: Vec<&str> = literals.iter().flat_map(|text| text.split([' ', '='])).collect();
@@ -178,6 +183,8 @@ pub(super) fn unpacks(words: &[Word]) -> bool {
         }
         "unzip" => !letter('l') && !letter('t') && !letter('p') && !letter('Z') && !letter('v'),
         "7z" | "7za" | "7zz" | "unrar" => has("x e", &first),
+        // The files of a release or a run have names of their own.
+        "gh" | "glab" => literals().any(|text| text == "download"),
         "cpio" => letter('i'),
         "jar" => first.contains('x'),
         "dpkg" | "dpkg-deb" | "ditto" => letter('x'),
