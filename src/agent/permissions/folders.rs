@@ -1,5 +1,7 @@
 //! Effects of commands on whole folders: reading, removing, replacing and filling them.
 
+mod unpacking;
+
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +12,8 @@ use super::programs::{self, Program};
 use super::shell::{DECLARING, Part, Piece, Word};
 use super::subcommands::has;
 use tau_tools::ignore_files;
+pub(super) use unpacking::unpacks_here;
+use unpacking::{extracts_module, takes_names};
 
 /// The maximum number of files and folders that are checked in a search.
 const MAX_ENTRIES: usize = 20_000;
@@ -93,9 +97,9 @@ const REPLACING: &[&str] = tau_tools::words!(
     "chmod chown chgrp gio ln mv rename rm rmdir rsync shred srm trash trash-put truncate unlink"
 );
 /// Programs that put many files into a folder.
-const FILLING: [&str; 16] = [
-    "7z", "bsdtar", "cp", "cpio", "docker", "git", "install", "patch", "podman", "rar", "rsync", "scp",
-    "stow", "tar", "unzip", "zip",
+const FILLING: [&str; 20] = [
+    "7z", "ar", "bsdtar", "cp", "cpio", "docker", "dpkg", "dpkg-deb", "git", "install", "kubectl", "patch",
+    "podman", "rar", "rsync", "scp", "stow", "tar", "unzip", "zip",
 ];
 
 /// The program of a part, without its folder.
@@ -237,52 +241,9 @@ pub(super) fn removes_found_files(part: &Part) -> bool {
 
 /// Whether a part may put files that it does not name into the folders that it names.
 pub(super) fn fills_folders(part: &Part) -> bool {
-    FILLING.contains(&program(part).as_ref()) && !leaves_folders(part) || extracts_module(part)
-}
-
-/// Whether a module of Python unpacks an archive.
-fn extracts_module(part: &Part) -> bool {
-    has("tarfile zipfile", &builder(part)) && arguments(part).any(|word| has("-e --extract", &word))
-}
-
-/// Whether a part writes files whose names it does not tell into the working directory, as it names no other folder.
-pub(super) fn unpacks_here(part: &Part) -> bool {
-    let name = program(part);
-    // The first words of some begin with no dash: `tar xf`, `ar x`.
-    let first = arguments(part).next().unwrap_or_default().into_owned();
-    let is = |words: &str| {
-        let bare =
-            |word: &Cow<'_, str>| word.split_once('=').map_or_else(|| word.to_string(), |it| it.0.to_owned());
-        arguments(part).any(|word| has(words, &bare(&word)))
-    };
-    let letter = |letters: &[char]| {
-        arguments(part).any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letters))
-    };
-    match name.as_ref() {
-        "tar" | "bsdtar" | "gtar" => {
-            let extracts =
-                letter(&['x']) || is("--extract --get") || !first.starts_with('-') && first.contains('x');
-            extracts && !letter(&['C', 'O']) && !is("--directory --cd --to-stdout")
-        }
-        "unzip" => !letter(&['d', 'p', 'c', 'l', 't', 'v', 'z', 'Z']),
-        "cpio" => (letter(&['i']) || is("--extract")) && !letter(&['D', 't']) && !is("--directory --list"),
-        "pax" => letter(&['r']) && !letter(&['w']),
-        "7z" | "7za" | "7zr" | "7zz" => ["x", "e"].contains(&first.as_str()) && !letter(&['o']),
-        "unrar" | "rar" | "ar" | "jar" => first.trim_start_matches('-').starts_with(['x', 'e']),
-        "unar" | "dtrx" | "uudecode" => !letter(&['o']),
-        "stow" => !letter(&['t']) && !is("--target --dir"),
-        "patch" => !letter(&['d', 'o']) && !is("--directory --output --dry-run"),
-        "git" => first != "-C" && git_subcommand(part).is_some_and(|word| has("am apply", &word)),
-        "curl" => (letter(&['J']) || is("--remote-header-name")) && !is("--output-dir"),
-        "wget" => {
-            (letter(&['r', 'm', 'i'])
-                || is("--content-disposition --trust-server-names --recursive --mirror --input-file"))
-                && !letter(&['P', 'O'])
-                && !is("--directory-prefix --output-document")
-        }
-        // The folder is behind the module, the option and the archive.
-        _ => extracts_module(part) && part.words.len() < 6,
-    }
+    FILLING.contains(&program(part).as_ref()) && !leaves_folders(part)
+        || extracts_module(part)
+        || takes_names(part)
 }
 
 /// Whether a part may make a folder with files in it of one that it names.

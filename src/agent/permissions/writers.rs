@@ -41,7 +41,7 @@ const GIT_VALUED: &[&str] = tau_tools::words!(
 
 /// Other programs: the words that must be among the first, and the kind they write. `-` is any word except an
 /// option that lists.
-const OTHERS: [(&str, &[&str], ProtectedKind); 42] = [
+const OTHERS: [(&str, &[&str], ProtectedKind); 51] = [
     ("crontab", &[], Startup),
     ("at", &[], Startup),
     ("batch", &[], Startup),
@@ -55,6 +55,20 @@ const OTHERS: [(&str, &[&str], ProtectedKind); 42] = [
     ("rc-update", &["add", "delete"], Startup),
     ("conda", &["init", "config"], Startup),
     ("mamba", &["init", "shell"], Startup),
+    ("uv", &["update-shell"], Startup),
+    ("pipx", &["ensurepath"], Startup),
+    ("rustup-init", &[], Startup),
+    ("chezmoi", &["apply", "init", "update"], Startup),
+    ("home-manager", &["switch"], Startup),
+    (
+        "yadm",
+        &["alt", "bootstrap", "checkout", "clone", "merge", "pull", "rebase", "reset", "restore"],
+        Startup,
+    ),
+    // Of fish.
+    ("funcsave", &[], Startup),
+    ("set", &["-U", "-Ux", "-xU", "--universal"], Startup),
+    ("alias", &["-s", "--save"], Startup),
     ("npm", &["set", "config", "c"], Startup),
     ("pnpm", &["set", "config", "c", "setup"], Startup),
     ("yarn", &["config"], Startup),
@@ -200,7 +214,8 @@ fn writes_words(words: &[Word], more_arguments: bool) -> Option<ProtectedKind> {
     }
     let (_, first, kind) = OTHERS.iter().find(|(program, ..)| *program == name)?;
     let literals: Vec<Cow<'_, str>> = words.iter().filter_map(|word| word.literal()).collect();
-    let only_lists = literals.iter().any(|word| LISTING.contains(&word.as_ref()))
+    // The operand of funcsave is a name of the user's.
+    let only_lists = name != "funcsave" && literals.iter().any(|word| LISTING.contains(&word.as_ref()))
         || *name == *"go" && !literals.iter().any(|word| word == "-w" || word == "-u")
         || ["crontab", "at"].contains(&name) && literals.iter().any(|word| word == "-l" || word == "-c");
     let is_one = first.is_empty() || literals.iter().take(4).any(|word| first.contains(&word.as_ref()));

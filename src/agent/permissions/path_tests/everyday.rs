@@ -98,6 +98,21 @@ fn what_is_unpacked_fills_the_working_directory() {
             stage.check(&none, PermissionMode::Auto, &[Allow], &[&elsewhere.replace('@', unpacking)]);
         }
     }
+    let named = [
+        "dpkg -x x.deb ~",
+        "dpkg-deb -x x.deb $HOME",
+        "ar x x.a --output ~",
+        "kubectl cp p:/x ~",
+        "wget -r -nH -P ~ http://localhost/",
+        "curl --output-dir ~ -OJ http://localhost/x",
+        "echo x > ~/CLAUDE.md",
+    ];
+    stage.check(&none, PermissionMode::Auto, &[Ask], &named);
+    let others = [
+        "dpkg -x x.deb plain", "kubectl cp p:/x plain", "wget -P ~ http://localhost/x.tgz",
+        "echo x > CLAUDE.md",
+    ];
+    stage.check(&none, PermissionMode::Auto, &[Allow], &others);
     let others =
         ["cd ~ && tar xf x -C work/plain", "cd ~ && tar tf x", "cd ~ && tar czf work/x.tgz work/src"];
     stage.check(&none, PermissionMode::Auto, &[Allow], &others);

@@ -10,6 +10,7 @@ pub(super) const OF_AGENTS_AND_SYSTEMS: &[PlaceRow] = &[
     // Coding agents: hooks, MCP servers, skills with allowed tools.
     (Agents, "Claude Code, Settings: hooks, skills, commands", &["**/.claude"]),
     (Agents, "Claude Code, MCP servers", &["~/.claude.json"]),
+    (Agents, "AGENTS.md; Claude Code, Memory: for every folder below", words!("~/AGENTS.md ~/CLAUDE.md")),
     (Agents, "Claude Code, MCP servers of a project", &["**/.mcp.json"]),
     (Agents, "Agent Skills, .agents/skills", &["**/.agents"]),
     (Agents, "Codex, config.toml: notify, mcp_servers", &["**/.codex"]),
