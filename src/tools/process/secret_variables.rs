@@ -6,13 +6,13 @@ use crate::recognise;
 
 /// Parts of words that mark a value as secret.
 const PARTS: &[&str] =
-    crate::words!("KEY TOKEN SECRET PASSWORD PASSWD PASSPHRASE PASSCODE CREDENTIAL CONNECTIONSTRING");
+    crate::words!("KEY TOKEN SECRET PASSWORD PASSWD PASSWRD PASSPHRASE PASSCODE CREDENTIAL CONNECTIONSTRING");
 
 /// Word endings that mark a value as secret: `SSHPASS`, `MYSQL_PWD`.
-const ENDS: [&str; 4] = ["PASS", "PWD", "DSN", "JWT"];
+const ENDS: [&str; 5] = ["PASS", "PW", "PWD", "DSN", "JWT"];
 
 /// Whole words that mark a value as secret.
-const WORDS: [&str; 8] = ["BEARER", "CONNSTR", "CRED", "CREDS", "MNEMONIC", "PAT", "PSWD", "PW"];
+const WORDS: [&str; 7] = ["BEARER", "CONNSTR", "CRED", "CREDS", "MNEMONIC", "PAT", "PSWD"];
 
 /// Words whose value may be a secret or a setting: `BASIC_AUTH=app:…`, `AUTH=required`.
 const VAGUE_WORDS: [&str; 12] = [
@@ -137,7 +137,7 @@ mod tests {
             "OPENAI_API_KEY my_token API_KEYS API_KEY_2 OPENAI_KEY1 APIKEY DB_PASS DBPASS SSHPASS \
              dbPass DB_PASSPHRASE MYSQL_PWD PGPASSWORD GITHUB_PAT githubPat PAT AWS_CREDENTIALS \
              GCP_CREDS AWS_SESSION_TOKEN SENTRY_DSN AZURE_STORAGE_CONNECTION_STRING ConnectionString \
-             API_BEARER SUPABASE_JWT WALLET_MNEMONIC MAIL_PW MY_PSWD SEED_PHRASE RECOVERY_CODES \
+             API_BEARER SUPABASE_JWT WALLET_MNEMONIC MAIL_PW LDAP_BINDPW rootpw ADMIN_PASSWRD MY_PSWD SEED_PHRASE RECOVERY_CODES \
              BUNDLE_GEMS__EXAMPLE__COM BW_SESSION OP_SESSION_my"
         ) {
             assert_eq!(of(name), Some(SecretName::Value), "{name}");

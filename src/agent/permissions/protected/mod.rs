@@ -71,8 +71,9 @@ pub(super) enum Use {
 }
 
 /// Names of files with keys.
-const KEY_NAMES: [&str; 13] = *tau_tools::words!(
-    "id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk .netrc _netrc .pgpass .git-credentials \
+const KEY_NAMES: [&str; 17] = *tau_tools::words!(
+    "ssh_host_rsa_key ssh_host_dsa_key ssh_host_ecdsa_key ssh_host_ed25519_key \
+     id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk .netrc _netrc .pgpass .git-credentials \
      .pypirc .htpasswd auth.json"
 );
 /// Suffixes of the names of files with keys.
@@ -84,7 +85,10 @@ const KEY_PLACES: &[&str] = tau_tools::words!(
      .mylogin.cnf .oci .gem/credentials .terraform.d/credentials.tfrc.json .config/git/credentials \
      .config/hub .config/doctl .config/op .config/rclone .config/sops .config/github-copilot \
      .claude/.credentials.json .gemini/oauth_creds.json .mozilla .config/google-chrome .config/chromium \
-     .config/BraveSoftware .cache/huggingface/token .huggingface/token .bitcoin .electrum .ethereum"
+     .config/BraveSoftware .cache/huggingface/token .huggingface/token .bitcoin .electrum .ethereum \
+     .config/solana/id.json .config/age .s3cfg .boto .my.cnf .msmtprc .mbsyncrc .kaggle/kaggle.json .databrickscfg \
+     .pulumi/credentials.json .config/stripe .config/.wrangler .config/pypoetry/auth.toml .config/ngrok .aliyun \
+     .thunderbird .Xauthority .local/share/atuin/key .weechat/sec.conf"
 );
 
 /// Such files that programs read by themselves, so that no confinement can keep them away.
@@ -102,7 +106,10 @@ pub(super) fn secret_places(home: &Path, unprotected: &[ProtectedKind]) -> Vec<P
 }
 
 /// Key files at fixed places only.
-const SYSTEM_KEYS: [&str; 4] = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d"];
+const SYSTEM_KEYS: [&str; 11] = *tau_tools::words!(
+    "/etc/shadow /etc/gshadow /etc/sudoers /etc/sudoers.d /etc/wireguard /etc/NetworkManager/system-connections \
+     /etc/krb5.keytab /etc/kubernetes/admin.conf /etc/ssl/private /run/secrets /var/run/secrets"
+);
 /// The number of literal characters that a name needs to be recognized as a form of another.
 const EVIDENCE: usize = 2;
 
@@ -135,7 +142,7 @@ fn kind(path: &Path, homes: &[&Path], own: &[PathBuf], is_used: Use) -> Option<P
         table.kind(Anchor::Anywhere, &whole).filter(read_tau),
         is_key(&whole, below_home.is_some()).then_some(ProtectedKind::Keys),
         below_home.and_then(|names| table.kind(Anchor::Home, names)),
-        is_system_key(path, &whole).then_some(ProtectedKind::Keys),
+        is_system_key(path).then_some(ProtectedKind::Keys),
         table.kind(Anchor::Root, &whole),
     ];
     let key_place = || {
@@ -170,8 +177,8 @@ fn lower(name: Cow<'_, str>) -> Cow<'_, str> {
     if is_lower { name } else { Cow::Owned(name.to_lowercase()) }
 }
 
-fn is_system_key(path: &Path, names: &[Cow<'_, str>]) -> bool {
-    names.first().is_some_and(|name| name == "etc") && SYSTEM_KEYS.iter().any(|file| path.starts_with(file))
+fn is_system_key(path: &Path) -> bool {
+    SYSTEM_KEYS.iter().any(|file| path.starts_with(file))
 }
 
 /// Whether a file with that name contains keys.
