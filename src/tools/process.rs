@@ -161,7 +161,8 @@ pub async fn run(
         CommandIo::Pipe(_) | CommandIo::Streams { .. } => None,
         CommandIo::Terminal(pty) => Some(ScreenLines::new(pty.window())),
     };
-    let SpawnedCommand { child, output, tree, confinement, private } = spawn(io, &command, env, scratch)?;
+    let SpawnedCommand { child, output, tree, confinement, private, running } =
+        spawn(io, &command, env, scratch)?;
     watched.tree.get_or_init(|| tree.clone());
     let run = Run {
         child,
@@ -180,7 +181,7 @@ pub async fn run(
     if let Some(confinement) = confinement {
         record_denial(&mut finished, &command, &confinement);
     }
-    drop(private);
+    drop((private, running));
     Ok(finished)
 }
 

@@ -123,3 +123,63 @@ async fn rows_are_live_and_esc_stops_the_tree() {
     })
     .await;
 }
+
+/// Jobs of a helper, and what its commands have left, are told to end together with its calls, and not after them.
+#[tokio::test(flavor = "multi_thread")]
+async fn esc_ends_jobs_and_what_they_left_at_once() {
+    let [job, left, stubborn, call] = [(); 4].map(|()| rare_sleep());
+    let background = |command: String| ("bash", json!({ "command": command, "background": true }));
+    let ignoring = |nap: &str| format!("trap '' TERM; while true; do sleep {nap}; done");
+    let first = [
+        background(format!("sleep {job}")),
+        background(format!("setsid sleep {left}")),
+        background(ignoring(&stubborn)),
+    ];
+    let last = ignoring(&call);
+    let choose = move |asked: &Asked| match (asked.is_helper(), asked.results().len()) {
+        (false, _) => calls_all(&[delegate(json!({ "task": "x" }))], 10),
+        (true, 0) => calls_all(&first, 10),
+        (true, _) => bash(&last),
+    };
+    play("--permission-mode auto", choose, move |screen| {
+        screen.type_keys("go\r");
+        let all = [&job, &left, &stubborn, &call];
+        let run = || all.iter().all(|nap| !alive(nap).is_empty());
+        crate::time_limit::until(crate::time_limit::SOON, run, || "they do not run".to_owned());
+        let stopped = Instant::now();
+        screen.type_keys("\x1b");
+        let mut ends = [None; 4];
+        while ends.contains(&None) {
+            assert!(stopped.elapsed() < crate::time_limit::SOON, "{all:?}: {ends:?}");
+            for (end, nap) in ends.iter_mut().zip(all) {
+                if end.is_none() && alive(nap).is_empty() {
+                    *end = Some(stopped.elapsed());
+                }
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        println!("after Esc: {ends:?}");
+        let [job, left, stubborn, call] = ends;
+        assert!(job.max(left) < stubborn.min(call), "{ends:?}");
+        screen.wait_for("■");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_commands_of_a_helper_left_ends_with_it() {
+    let nap = rare_sleep();
+    let (leaving, looked) = (format!("setsid -f sleep {nap} >/dev/null 2>&1; echo left"), nap.clone());
+    let choose = move |asked: &Asked| match (asked.is_helper(), asked.results().len()) {
+        (false, 0) => calls_all(&[delegate(json!({ "task": "x" }))], 10),
+        (true, 0) => bash(&leaving),
+        (true, _) => says_using(&format!("{} ran", alive(&looked).len()), 10),
+        (false, _) => says_using(&format!("{} run", alive(&looked).len()), 10),
+    };
+    let asked = play("--permission-mode auto", choose, |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for("0 run");
+    })
+    .await;
+    assert!(asked.last().unwrap().results()[0].starts_with("1 ran"), "{:?}", asked.last().unwrap().results());
+}

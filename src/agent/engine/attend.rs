@@ -95,7 +95,9 @@ fn receive_waiting(engine: &mut Engine) {
 pub(crate) async fn end_jobs(engine: &mut Engine, deadline: Instant) {
     if let Some(ending) = background_jobs::ending(engine, deadline) {
         attend(engine, ending).await;
-        background_jobs::report_ended_jobs(engine);
+        if !engine.jobs.jobs.all().is_empty() {
+            background_jobs::report_ended_jobs(engine);
+        }
     }
 }
 

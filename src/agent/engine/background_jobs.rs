@@ -1,10 +1,11 @@
-//! Background jobs: their reports to front ends and to the model, and their end with the session.
+//! Background jobs: their reports to front ends and to the model, and their end with the session or helper.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::state::Engine;
@@ -14,6 +15,7 @@ use tau_protocol::event::{NoticeLevel, ShellEvent, TaskEvent};
 use tau_protocol::message::{CustomMessage, Message};
 use tau_protocol::query::QueryAnswer;
 use tau_tools::jobs::{JobChange, JobLink, JobRow, MoveReason, tool};
+use tau_tools::process::left;
 use tau_tools::user_error::UserError;
 
 /// The type of the message that tells the model about the end of a job.
@@ -131,11 +133,37 @@ pub(crate) fn note(engine: &mut Engine) -> Option<Message> {
     Some(Message::Custom(CustomMessage::new_hidden(ENDED, text, None, now())))
 }
 
-/// Begins to end all jobs with the session; `None` if none is running.
-pub(crate) fn ending(engine: &Engine, deadline: Instant) -> Option<BoxFuture<'static, ()>> {
-    let grace = GRACE.min(deadline.saturating_duration_since(Instant::now()));
+/// Has the jobs of a helper, and what its commands have left, end at the moment it is stopped: beside its calls,
+/// which may take a while to end.
+pub(crate) fn follow_stop(engine: &mut Engine) {
+    let Some(role) = &engine.config.helper else { return };
+    let (stop, jobs) = (role.stop.clone(), engine.jobs.jobs.clone());
+    let session = engine.config.session.info().id.clone();
+    engine.jobs.ending = Some(tokio::spawn(async move {
+        stop.cancelled().await;
+        let left = spawn_blocking(move || left::stop_left_by(&session, GRACE));
+        jobs.end(GRACE).await;
+        let _ = left.await;
+    }));
+}
+
+/// Begins to end all jobs with the session, and what those of a helper have left; `None` if there is nothing to
+/// end.
+pub(crate) fn ending(engine: &mut Engine, deadline: Instant) -> Option<BoxFuture<'static, ()>> {
     let jobs = engine.jobs.jobs.clone();
-    (!jobs.running().is_empty()).then(|| async move { jobs.end(grace).await }.boxed())
+    let (Some(role), Some(ending)) = (&engine.config.helper, engine.jobs.ending.take()) else {
+        let grace = GRACE.min(deadline.saturating_duration_since(Instant::now()));
+        return (!jobs.running().is_empty()).then(|| async move { jobs.end(grace).await }.boxed());
+    };
+    role.stop.cancel();
+    Some(
+        async move {
+            let _ = ending.await;
+            // One may have begun when it was stopped.
+            jobs.end(Duration::ZERO).await;
+        }
+        .boxed(),
+    )
 }
 
 /// Reports the jobs that were ended with the session. A model that continues it later must not count on them.

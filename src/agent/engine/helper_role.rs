@@ -20,7 +20,7 @@ pub(crate) const MAX_DEPTH: u32 = 2;
 /// The place of a helper in the tree of agents.
 #[derive(Clone, Debug)]
 pub struct HelperRole {
-    /// Cancelled with the call that asked for it.
+    /// Cancelled with the call that asked for it, and when its run is stopped.
     pub(crate) stop: CancellationToken,
     /// The number of agents above it.
     pub(crate) depth: u32,

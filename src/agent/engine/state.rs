@@ -200,7 +200,8 @@ impl Engine {
     /// the task.
     pub(crate) fn begin(&mut self) {
         self.current.stop = match &self.config.helper {
-            Some(role) => role.stop.child_token(),
+            // Whatever stops its run also ends what it has started.
+            Some(role) => role.stop.clone(),
             None => CancellationToken::new(),
         };
         if self.current.shutting_down || self.pending.commands.iter().any(ends_what_runs) {

@@ -10,7 +10,7 @@ pub use super::agent_handle::AgentHandle;
 use super::attend::{end_delegation, end_jobs, end_shells, serve};
 use super::config::AgentConfig;
 use super::state::{Engine, Phase};
-use super::{announce, commands, compact, event_hooks, kept_queue, run};
+use super::{announce, background_jobs, commands, compact, event_hooks, kept_queue, run};
 use crate::context::request;
 use crate::engine::base::outbox::Outbox;
 use crate::engine::base::panics::catch_panic;
@@ -62,6 +62,7 @@ pub fn spawn(config: AgentConfig) -> AgentHandle {
 async fn run_until_shutdown(mut engine: Engine) {
     let engine = &mut engine;
     announce::initial_state(engine);
+    background_jobs::follow_stop(engine);
     engine.start_servers();
     event_hooks::on_agent_start(engine).await;
     while !engine.current.shutting_down {

@@ -58,10 +58,18 @@ impl ChildEnv {
         session_id: &str,
     ) -> Self {
         let ChildEnv { mut variables } = ChildEnv::without_secrets(variables, secrets, pass);
-        let ours = [(SESSION, session_id), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
+        let ours = [("PAGER", "cat"), ("GIT_PAGER", "cat")];
         variables.retain(|(name, _)| !ours.iter().any(|(own, _)| OsStr::new(own) == name));
         variables.extend(ours.map(|(name, value)| (name.into(), value.into())));
-        ChildEnv { variables }
+        ChildEnv { variables }.for_session(session_id)
+    }
+
+    /// Names the session of the commands.
+    #[must_use]
+    pub fn for_session(mut self, id: &str) -> Self {
+        self.variables.retain(|(name, _)| name != SESSION);
+        self.variables.push((SESSION.into(), id.into()));
+        self
     }
 
     /// The environment for commands of the model: any editor they open exits at once and says what to do.

@@ -45,20 +45,37 @@ impl LeftProcess {
     }
 }
 
-/// The marks of the commands that this process has started.
-static STARTED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+/// The marks of the commands that this process has started, and whether they still run.
+static STARTED: Mutex<Vec<(u64, bool)>> = Mutex::new(Vec::new());
+
+/// A command that this process runs, until this is dropped.
+pub(super) struct RunningMark(u64);
 
 /// Notes a command that this process starts.
-pub(super) fn note(mark: u64) {
-    STARTED.lock().push(mark);
+pub(super) fn note(mark: u64) -> RunningMark {
+    STARTED.lock().push((mark, true));
+    RunningMark(mark)
+}
+
+impl Drop for RunningMark {
+    fn drop(&mut self) {
+        let mut started = STARTED.lock();
+        started.iter_mut().filter(|(mark, _)| *mark == self.0).for_each(|(_, runs)| *runs = false);
+    }
 }
 
 /// Those of the commands that this process has started, oldest first.
 pub fn own() -> Vec<LeftProcess> {
-    let started = STARTED.lock().clone();
+    of_commands(|_, _| true)
+}
+
+/// Those of the chosen ones among the commands that this process has started: by mark, and whether it runs.
+fn of_commands(is_chosen: impl Fn(u64, bool) -> bool) -> Vec<LeftProcess> {
+    let mut started = STARTED.lock().clone();
+    started.retain(|(mark, runs)| is_chosen(*mark, *runs));
     // Looking at all processes takes a while.
     let all = if started.is_empty() { Vec::new() } else { all() };
-    all.into_iter().filter(|process| started.contains(&process.mark)).collect()
+    all.into_iter().filter(|process| started.iter().any(|(mark, _)| *mark == process.mark)).collect()
 }
 
 /// All of them, oldest first, except this process and those that it runs in.
@@ -96,19 +113,31 @@ pub fn all() -> Vec<LeftProcess> {
 /// Ends processes and all that they have started: TERM, then KILL after a second. Blocks meanwhile; returns
 /// whether all have ended.
 pub fn stop(stopped: &[LeftProcess]) -> bool {
-    end(stopped.iter().map(|process| (process.pid, process.start)).collect())
+    stop_within(stopped, TERM_GRACE)
+}
+
+fn stop_within(stopped: &[LeftProcess], grace: Duration) -> bool {
+    end(stopped.iter().map(|process| (process.pid, process.start)).collect(), grace)
+}
+
+/// Ends what commands of a session of this process have left: TERM, then KILL after `grace`. Those that still run
+/// are ended by whoever runs them. Blocks meanwhile.
+pub fn stop_left_by(session: &str, grace: Duration) {
+    stop_within(&of_commands(|mark, runs| !runs && mark::is_of_session(mark, session)), grace);
 }
 
 /// Like [`stop`], for one process.
 pub fn stop_tree(pid: i32) -> bool {
-    end(processes().iter().filter(|process| process.pid == pid).map(|found| (pid, found.start)).collect())
+    let found = processes();
+    let found = found.iter().filter(|process| process.pid == pid);
+    end(found.map(|process| (pid, process.start)).collect(), TERM_GRACE)
 }
 
-/// Ends processes, by id and start time.
-fn end(mut known: HashSet<(i32, u64)>) -> bool {
+/// Ends processes, by id and start time; those that still live after `grace` are killed.
+fn end(mut known: HashSet<(i32, u64)>, grace: Duration) -> bool {
     let begun = Instant::now();
     let mut told = HashSet::new();
-    loop {
+    while !known.is_empty() {
         let entries = processes();
         loop {
             let pids: HashSet<i32> = known.iter().map(|(pid, _)| *pid).collect();
@@ -121,8 +150,8 @@ fn end(mut known: HashSet<(i32, u64)>) -> bool {
         }
         let living: Vec<&Process> =
             entries.iter().filter(|entry| entry.alive && known.contains(&(entry.pid, entry.start))).collect();
-        let kills = begun.elapsed() >= TERM_GRACE;
-        if living.is_empty() || begun.elapsed() >= 2 * TERM_GRACE {
+        let kills = begun.elapsed() >= grace;
+        if living.is_empty() || begun.elapsed() >= grace + TERM_GRACE {
             return living.is_empty();
         }
         for process in living {
@@ -136,4 +165,5 @@ fn end(mut known: HashSet<(i32, u64)>) -> bool {
         }
         sleep(PAUSE);
     }
+    true
 }

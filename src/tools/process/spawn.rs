@@ -14,10 +14,11 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
 use super::environment::SESSION;
+use super::left::{self, RunningMark};
 use super::mark::{self, MARK, RunMark};
 use super::process_tree::ProcessTree;
 use super::pty::Pty;
-use super::{ChildEnv, CommandIo, CommandLine, git, left, signals};
+use super::{ChildEnv, CommandIo, CommandLine, git, signals};
 use crate::sandbox::SandboxPolicy;
 use crate::sandbox::confinement::{Confinement, Surroundings};
 use crate::scratch::Scratch;
@@ -59,6 +60,7 @@ pub(super) struct SpawnedCommand {
     pub(super) confinement: Option<Confinement>,
     /// Its own temporary folder, if it has one.
     pub(super) private: Option<TempDir>,
+    pub(super) running: RunningMark,
 }
 
 /// Starts the program, confined if requested. Its end of the pipe or terminal is closed here before this
@@ -71,7 +73,6 @@ pub(super) fn spawn(
 ) -> io::Result<SpawnedCommand> {
     let CommandLine { program, arguments, variables, cwd, .. } = command;
     let (mut program, mark) = marked_command(program, arguments, variables, cwd, env);
-    left::note(mark.number);
     let private = command.sandbox.unasked.then(|| scratch.private_folder()).transpose()?;
     if let Some(private) = &private {
         program.env("TMPDIR", private.path()).envs(git::hardening_variables(env.variables()));
@@ -100,10 +101,12 @@ pub(super) fn spawn(
     program.stdin(stdin).stdout(stdout).stderr(stderr);
     let life = if matches!(output, Output::Terminal(_)) { Life::InTerminal } else { Life::Command };
     own_session(&mut program, life, &mark);
+    let running = left::note(mark.number);
     let child = program.spawn()?;
     let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let leader = leader.ok_or_else(|| io::Error::other("it ended before it started"))?;
-    Ok(SpawnedCommand { child, output, tree: ProcessTree::new(leader, mark.number), confinement, private })
+    let tree = ProcessTree::new(leader, mark.number);
+    Ok(SpawnedCommand { child, output, tree, confinement, private, running })
 }
 
 /// A pipe for output, and its write end.

@@ -6,6 +6,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use tau_tools::jobs::{JobChange, JobRow, Jobs};
 
@@ -28,12 +29,14 @@ pub(crate) struct JobPlace {
     pub(crate) jobs: Jobs,
     changes: mpsc::UnboundedReceiver<JobChange>,
     pub(crate) work: FuturesUnordered<BoxFuture<'static, Option<JobNews>>>,
+    /// Ends what a helper has started, as soon as it is stopped.
+    pub(crate) ending: Option<JoinHandle<()>>,
 }
 
 impl Default for JobPlace {
     fn default() -> Self {
         let (jobs, changes) = Jobs::new();
-        JobPlace { jobs, changes, work: FuturesUnordered::new() }
+        JobPlace { jobs, changes, work: FuturesUnordered::new(), ending: None }
     }
 }
 

@@ -21,6 +21,7 @@ use tau_protocol::message::{Message, ToolResultMessage, Usage, UserMessage};
 use tau_protocol::model::Model;
 use tau_protocol::run::{OnRepeat, RunLimits};
 use tau_tools::delegate::{self, HelperRequest};
+use tau_tools::process::ChildEnv;
 use tau_tools::{Details, Toolbox, plan};
 
 /// A helper that can be started.
@@ -47,7 +48,7 @@ pub(super) fn new(
     let meter = Meter::below(&engine.meters.used);
     let own_deadline = order.minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60));
     let role = HelperRole {
-        stop: request.cancel.clone(),
+        stop: request.cancel.child_token(),
         depth: engine.depth() + 1,
         meter: meter.clone(),
         deadline: [own_deadline, engine.deadline()].into_iter().flatten().min(),
@@ -73,7 +74,7 @@ pub(super) fn new(
     }
     // Placeholders in the task were replaced by values.
     let text = behavior.masking.vault.mask(&text).unwrap_or(text);
-    let parent = &engine.config;
+    let (parent, id) = (&engine.config, session.info().id.clone());
     let config = AgentConfig {
         transport: Arc::clone(&parent.transport),
         keys: Arc::clone(&parent.keys),
@@ -84,7 +85,7 @@ pub(super) fn new(
         place: SessionPlace { dir: parent.place.dir.clone(), cwd: engine.cwd().to_owned() },
         system,
         scratch: Arc::clone(&parent.scratch),
-        env: Arc::clone(&parent.env),
+        env: Arc::new(ChildEnv::clone(&parent.env).for_session(&id)),
         shell: parent.shell.clone(),
         bash_timeout: parent.bash_timeout,
         find_model: Arc::clone(&parent.find_model),
