@@ -445,7 +445,7 @@ fn an_array_of_slurm_does_each_task_although_a_node_dies() {
     ));
     let (code, out, err) = home.run(&["--on", "slurm", "-n", "2", "--", "--mem=1G"]);
     assert_eq!((code, home.results()), (Some(0), 0), "{err}");
-    assert!(out.starts_with("sbatch --array=1-5%2 "), "{out}");
+    assert!(out.starts_with("sbatch --array=1-5%2 ") && out.ends_with(" tasks.jsonl --report\n"), "{out}");
     let (code, out, err) = home.run(&["--on", "slurm", "-n", "2", "--apply", "--", "--mem=1G"]);
     assert_eq!(code, Some(0), "{out}{err}");
     assert_eq!(fs::read_to_string(home.at("codes")).unwrap(), "1 0\n2 0\n3 0\n4 0\n5 0\n");
@@ -457,10 +457,36 @@ fn an_array_of_slurm_does_each_task_although_a_node_dies() {
     assert!(out.contains("5 tasks: 5 passed"), "{out}");
     let (_, out, _) = home.run(&["--on", "slurm"]);
     assert_eq!(out, "every task has a result\n");
+}
+
+#[test]
+fn options_of_sbatch_are_written_as_it_reads_them() {
+    let home = Home::new("http://127.0.0.1:9/v1");
+    home.tasks(&[task("a", "true")]);
+    let cases: [(&[&str], &str); 4] = [
+        (&["-p", "cpu", "--time", "10:00"], "#SBATCH -p cpu\n#SBATCH --time 10:00\n"),
+        (&["-pcpu", "--comment=a b"], "#SBATCH -pcpu\n#SBATCH \"--comment=a b\"\n"),
+        (&["--comment", "say \"a\\b\" # c"], "#SBATCH --comment \"say \\\"a\\\\b\\\" # c\"\n"),
+        (&["--exclusive", "--mem=1G"], "#SBATCH --exclusive\n#SBATCH --mem=1G\n"),
+    ];
+    for (number, (options, lines)) in (0..).zip(cases) {
+        let folder = format!("results-{number}");
+        let given = ["--on", "slurm", "--results", &folder, "--"];
+        let (code, out, err) = home.run(&[&given[..], options].concat());
+        assert_eq!(code, Some(0), "{err}");
+        // It reports on the folder that was written to.
+        assert!(out.ends_with(&format!("tasks.jsonl --results {folder} --report\n")), "{out}");
+        let script = fs::read_dir(home.at(&folder)).unwrap().flatten().map(|entry| entry.path());
+        let script = script.into_iter().find(|path| path.extension().is_some_and(|end| end == "sh")).unwrap();
+        let script = fs::read_to_string(script).unwrap();
+        assert!(script.contains(&format!("-%a.log\n{lines}id=$(")), "{script}");
+    }
     // What is no option of sbatch does not get into its script.
-    home.tasks(&[task("other", "true")]);
-    let (code, _, err) = home.run(&["--on", "slurm", "--", "touch x"]);
-    assert_eq!(code, Some(2), "{err}");
+    for options in [&["touch x"][..], &["-pcpu", "x"], &["--mem=1G", "x"], &["-p", "a", "b"], &["-p", "a\nb"]]
+    {
+        let (code, _, err) = home.run(&[&["--on", "slurm", "--"], options].concat());
+        assert!(code == Some(2) && err.contains("is not an option of sbatch: write options as "), "{err}");
+    }
 }
 
 #[test]

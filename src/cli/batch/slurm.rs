@@ -27,11 +27,7 @@ const QUEUED_AGAIN: &str = "pid=$!\n\
 
 /// Refuses options and folders that sbatch does not take.
 pub(super) fn check(options: &[String], results: &Path) -> Result<(), Refusal> {
-    if let Some(option) =
-        options.iter().find(|option| !option.starts_with('-') || option.contains(['\n', '\r']))
-    {
-        return Err(Refusal::usage(format!("{option:?} is not an option of sbatch")));
-    }
+    directives(options)?;
     let results = std::path::absolute(results).map_err(Refusal::config)?.display().to_string();
     match results.contains(char::is_whitespace) {
         true => Err(Refusal::usage(format!(
@@ -39,6 +35,34 @@ pub(super) fn check(options: &[String], results: &Path) -> Result<(), Refusal> {
         ))),
         false => Ok(()),
     }
+}
+
+/// The lines of a script with these options of sbatch, each with its value if that is a word of its own. Fails with a
+/// word that is neither.
+fn directives(options: &[String]) -> Result<String, Refusal> {
+    let mut lines = String::new();
+    let mut takes_value = false;
+    for word in options {
+        let is_option = word.starts_with('-');
+        if !(is_option || takes_value) || word.contains(['\n', '\r']) {
+            let how = "write options as --partition=cpu or -p cpu";
+            return Err(Refusal::usage(format!("{word:?} is not an option of sbatch: {how}")));
+        }
+        lines += if is_option { "\n#SBATCH " } else { " " };
+        lines += &directive_word(word);
+        let is_short = !word.starts_with("--") && word.chars().count() == 2;
+        takes_value = is_option && (is_short || word.starts_with("--") && !word.contains('='));
+    }
+    Ok(lines)
+}
+
+/// A word as sbatch reads it in a script: it splits lines at blanks, and knows quotes and comments.
+fn directive_word(word: &str) -> String {
+    let is_plain = |c: char| !c.is_whitespace() && !"\"'\\#".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// Writes the script and the list of tasks, and submits it with `--apply`.
@@ -71,7 +95,10 @@ pub(super) fn hand_over(
             said += &format!("sbatch {} {} {}\n", arguments[0], quote(&arguments[1])?, arguments[2]);
         }
     }
-    let report = format!("tau batch {} --report", quote(&args.tasks.display().to_string())?);
+    let path = |path: &Path| quote(&path.display().to_string());
+    let results = args.results.as_deref().map(path).transpose()?;
+    let results = results.map(|results| format!(" --results {results}")).unwrap_or_default();
+    let report = format!("tau batch {}{results} --report", path(&args.tasks)?);
     let what = if args.apply {
         "the report, at any time"
     } else {
@@ -96,10 +123,10 @@ fn script(
     let path = |path: &Path| quote(&path.display().to_string());
     let logs: PathBuf = folder.path().join("runs/slurm-%A-%a.log");
     let logs = logs.display();
-    let options: String = options.iter().map(|option| format!("#SBATCH {option}\n")).collect();
+    let options = directives(options)?;
     Ok(format!(
         "#!/bin/sh\n#SBATCH --job-name=tau-batch\n#SBATCH --requeue\n#SBATCH --open-mode=append\n\
-         #SBATCH --output={logs}\n{options}\
+         #SBATCH --output={logs}{options}\n\
          id=$(sed -n \"$(( ${{1:-0}} + SLURM_ARRAY_TASK_ID ))p\" {}) || exit 1\n\
          [ -n \"$id\" ] || exit 1\n\
          {} batch {} --results {} --only \"$id\" --part &\n{QUEUED_AGAIN}",
