@@ -33,6 +33,18 @@ fn a_new_session_shows_about_what_its_instructions_take() {
     screen.wait_for("context: about 1");
 }
 
+/// What an attached screen knows of its own is not that of the session, which has not arrived.
+#[test]
+fn an_attached_screen_shows_no_model_before_it_has_the_session() {
+    let mut screen = Frame::boot(Boot { attached: Some(String::new()), model: None, ..boot() });
+    let line = |screen: &mut Frame| text(&screen.draw()).lines().last().unwrap().trim().to_owned();
+    assert_eq!(line(&mut screen), "attaching …");
+    let session = SessionInfo { id: "s1".into(), ..SessionInfo::default() };
+    let (messages, titles) = (Vec::new(), BTreeMap::new());
+    screen.agent(SessionEvent::SessionOpened { session, messages, titles });
+    assert!(line(&mut screen).contains("no model ("), "{}", line(&mut screen));
+}
+
 fn opened(screen: &mut Frame) {
     let session = SessionInfo { id: "s1".into(), name: Some("fix parser".into()), ..SessionInfo::default() };
     screen.agent(SessionEvent::SessionInfoChanged { name: session.name });

@@ -86,12 +86,22 @@ fn activity(model: &Model, run: &AgentRun) -> String {
 
 /// The status line, with a remark if there is one. A long remark is on the rule above, if that is shown.
 pub(crate) fn line(model: &Model, theme: &Theme, columns: u16, has_rule: bool) -> Line<'static> {
+    if is_attaching(model) {
+        // Its model and mode are not known yet.
+        let text = remark(model).unwrap_or_else(|| "attaching …".to_owned());
+        return status_line::remark_with(Vec::new(), theme, columns, &text);
+    }
     match remark(model) {
         Some(text) if !has_rule || status_line::has_room_for(model, theme, columns, &text) => {
             status_line::with_remark(model, theme, columns, &text)
         }
         Some(_) | None => status_line::line(model, theme, columns),
     }
+}
+
+/// Whether the session of an attached screen has not arrived yet.
+fn is_attaching(model: &Model) -> bool {
+    model.boot.attached.is_some() && model.status.mirror.session.id.is_empty()
 }
 
 /// A remark that does not fit in the status line.

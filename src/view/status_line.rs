@@ -109,9 +109,20 @@ pub(super) fn with_remark(model: &Model, theme: &Theme, columns: u16, text: &str
         return both_ends(left, right, columns);
     }
     let (_, mode) = beside_remark(model, theme, &[StatusPart::Permissions]);
-    let room = usize::from(columns).saturating_sub(wrap::spans_cells(&mode) + 2);
+    remark_with(mode, theme, columns, text)
+}
+
+/// The status line with nothing but a remark and what follows it.
+pub(super) fn remark_with(
+    following: Vec<Span<'static>>,
+    theme: &Theme,
+    columns: u16,
+    text: &str,
+) -> Line<'static> {
+    let style = theme.style(ThemeToken::Accent);
+    let room = usize::from(columns).saturating_sub(wrap::spans_cells(&following) + 2);
     let text = wrap::truncate(text, u16::try_from(room).unwrap_or(columns)).into_owned();
-    let spans = std::iter::once(Span::styled(format!(" {text}"), style)).chain(mode).collect::<Vec<_>>();
+    let spans = std::iter::once(Span::styled(format!(" {text}"), style)).chain(following).collect::<Vec<_>>();
     wrap::truncate_line(Line::from(spans), columns)
 }
 
