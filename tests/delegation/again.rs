@@ -140,7 +140,7 @@ async fn whoever_waits_for_a_helper_learns_how_it_ended() {
                 let later = home.command(&["wait", id]).await;
                 for (code, err) in [(code, &*err), (Some(later.code), &later.err)] {
                     assert_eq!(code, Some(101), "{err}");
-                    assert!(err.contains("ended before its run; to continue: tau send"), "{err}");
+                    assert!(err.contains("ended during its run; to continue: tau send"), "{err}");
                 }
             }
         }

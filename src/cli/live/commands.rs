@@ -260,7 +260,7 @@ fn end_of(found: &FoundRecord) -> Exit {
 }
 
 fn interruption_notice(id: &str) -> String {
-    format!("the process of the session ended before its run; to continue: tau send {id} continue")
+    format!("the process of the session ended during its run; to continue: tau send {id} continue")
 }
 
 /// Runs `tau -b`: prints the session's id once its prompt is saved; returns the program's end. `arguments` are those of
