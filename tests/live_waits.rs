@@ -164,3 +164,39 @@ async fn a_compaction_is_work() {
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert_eq!(run(&["wait", &id]).0, Some(0), "the run before it was complete");
 }
+
+/// Also if nothing was said in it: what the command prints is kept, and so is the draft.
+#[test]
+fn a_command_that_is_left_running_in_a_new_session_is_kept() {
+    let script = "\"$TAU_BIN\" --model demo\necho \"exit=$?\"; cat";
+    let first = Screen::program(Path::new("/bin/bash"), &["-c", script], 80, 24);
+    first.wait_until("composer", |cells| crate::screen::composer(cells).is_some());
+    let home = first.home().to_owned();
+    let id = only_id(&home);
+    let run = |args: &[&str]| texts(&command(&home, args).output_in_time());
+    first.type_keys("!until [ -e go ]; do sleep 0.1; done; echo RES''ULT\r");
+    wait_for_state(&home, &id, "running");
+    // Before it is left, too, `tau sessions` shows what runs.
+    let (_, listed, _) = run(&["sessions", "--json"]);
+    assert!(listed.contains(&id), "{listed}");
+    first.type_keys("a draft");
+    first.wait_for("a draft");
+    first.type_keys("\x18b");
+    first.wait_for(&format!("the session continues: tau attach {id}"));
+    first.wait_for("exit=0");
+    let (_, listed, _) = run(&["sessions"]);
+    assert_eq!(listed.matches("running").count(), 1, "{listed}");
+    let waiting = std::thread::spawn({
+        let (home, id) = (home.clone(), id.clone());
+        move || texts(&command(&home, &["wait", &id]).output_in_time())
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    std::fs::write(home.join("work/go"), "").unwrap();
+    let (code, out, err) = waiting.join().unwrap();
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
+    let again = other_terminal(&home, &format!("$TAU_BIN attach {id}"));
+    again.wait_for("RESULT");
+    again.wait_for("a draft");
+    again.type_keys("\x15\x04");
+    again.wait_for("exit=0");
+}

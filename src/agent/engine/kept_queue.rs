@@ -39,6 +39,15 @@ pub(crate) fn save_prompts(engine: &mut Engine) {
     }
 }
 
+/// Has a session with a running command of the user saved, also if it has no messages: others can find it by its id,
+/// and what the command prints is kept.
+pub(crate) fn save_place_of_commands(engine: &mut Engine) {
+    if !engine.shells.is_empty() {
+        let made = engine.config.session.make_file();
+        engine.report_save_result(made);
+    }
+}
+
 /// Notes that the messages that were delivered are in the session, or were refused.
 pub(crate) fn finish_delivery(engine: &mut Engine) {
     if engine.queues.finish_delivery() {

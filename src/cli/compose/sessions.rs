@@ -275,8 +275,11 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<Exit, Refusal> {
     let others = places(&root);
     let mut rows = all::rows(&root, &others, here.as_deref(), &environment.paths.session_index());
     others.troubles().iter().for_each(|trouble| warn(trouble));
-    let all = rows.len();
     let live = record::all(&environment.paths);
+    let mut unwritten = unwritten_rows(&live, here.as_deref());
+    unwritten.retain(|row| rows.iter().all(|known| known.id != row.id));
+    rows.splice(0..0, unwritten);
+    let all = rows.len();
     let state = |row: &SessionRow| {
         let own = live.get(&row.id).filter(|_| row.source.is_own());
         own.map(FoundRecord::state).unwrap_or_default()
@@ -295,6 +298,25 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<Exit, Refusal> {
     Ok(exit)
 }
 
+/// The sessions that are at work and have no file yet: nothing was said in them, but a command of the user runs.
+fn unwritten_rows(live: &HashMap<String, FoundRecord>, here: Option<&Path>) -> Vec<SessionRow> {
+    let is_meant = |found: &&FoundRecord| {
+        let record = &found.record;
+        // One that has a file is among the others, or in another folder.
+        let is_unwritten = record.title.is_empty() && record.parent.is_none();
+        let is_here = here.is_none_or(|here| here == record.directory);
+        is_unwritten && is_here && found.is_live && record.state.is_at_work()
+    };
+    let row = |FoundRecord { record, .. }: &FoundRecord| SessionRow {
+        id: record.id.clone(),
+        cwd: record.directory.clone(),
+        created: record.changed,
+        modified: record.changed,
+        ..SessionRow::default()
+    };
+    live.values().filter(is_meant).map(row).collect()
+}
+
 fn as_json(rows: &[SessionRow], state: &dyn Fn(&SessionRow) -> LiveState) -> String {
     // A session that has moved to another directory keeps the name of its file.
     let ids: HashMap<_, &str> = rows.iter().map(|row| (row.path.file_name(), row.id.as_str())).collect();
@@ -304,6 +326,9 @@ fn as_json(rows: &[SessionRow], state: &dyn Fn(&SessionRow) -> LiveState) -> Str
             // In large sessions of other programs they are not counted.
             if row.messages == 0 && row.source.is_foreign() {
                 fields.insert("messages".to_owned(), serde_json::Value::Null);
+            }
+            if row.path.as_os_str().is_empty() {
+                fields.remove("path");
             }
             fields.insert("shortId".to_owned(), short.into());
             fields.insert("title".to_owned(), row.title().into());

@@ -148,6 +148,8 @@ async fn serve(
 /// Serves a session whose screen was left, until it is at rest.
 async fn continue_alone(hosting: Option<Hosting>, live: &Arc<LiveSession>, agent: AgentHandle) -> Exit {
     live.follow(agent.events, Some(agent.task), |_| {}, || {});
+    // The user was told that it continues. A failure has been reported.
+    let _ = live.flush().await;
     let Some(mut hosting) = hosting else {
         // It cannot be reached, but ends its work.
         let _ = live.idle().await;

@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::attach::reach::Address;
+use crate::process::exit::Exit;
 use crate::process::socket_folder;
 use tau_agent::settings::Paths;
 use tau_agent::settings::private_files::{LockFile, private_dir, read_capped};
@@ -155,7 +156,9 @@ pub(crate) struct Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         if !self.is_kept {
-            if let Some(exit) = self.written.exit {
+            // One at rest that had no run has not failed either.
+            let at_rest = (!self.written.state.is_at_work()).then_some(Exit::Ok.code());
+            if let Some(exit) = self.written.exit.or(at_rest) {
                 // Whoever waits for the end has the lock open.
                 let _ = std::fs::write(&self.lock, exit.to_string());
             }

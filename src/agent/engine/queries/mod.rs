@@ -48,6 +48,7 @@ fn try_answer(engine: &mut Engine, ticket: u64, query: Query) -> Option<Result<Q
         Query::Sync => reply::<ask::Sync>(Ok(())),
         Query::Stored => {
             kept_queue::save_prompts(engine);
+            kept_queue::save_place_of_commands(engine);
             reply::<ask::Stored>(engine.store())
         }
         Query::Idle => reply::<ask::Idle>(Ok(())),
