@@ -9,7 +9,8 @@ use tau_tools::{ToolSpec, Toolbox};
 
 /// The note for a helper's model on its place.
 pub(crate) const ROLE: &str = "You are a helper: another agent gives you a task, and your last answer is all that it \
-    gets from you. Do the task yourself, without questions about details, and answer briefly.";
+    gets from you. Do the task yourself, without questions about details, and answer briefly. Processes that you \
+    start end with you.";
 /// The beginning of the line in a system prompt that names the tools.
 const TOOLS_LINE: &str = "Your tools: ";
 /// The tools that search, which whoever may read may use.
