@@ -1,6 +1,7 @@
 //! Background jobs over RPC: events, queries and commands.
 
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
@@ -136,8 +137,16 @@ async fn a_last_line_and_a_name_of_a_process_show_no_part_of_a_secret() {
         client.send(json!({ "id": "1", "type": "prompt", "message": "go" })).await;
         client.record("output", |record| record["type"] == "tool_execution_update").await;
         client.ask(json!({ "id": "2", "type": "move_to_background" })).await;
-        let listed = client.ask(json!({ "id": "3", "type": "get_jobs" })).await;
-        let job = &listed["data"]["jobs"][0];
+        // The command is a job a moment later.
+        let begun = Instant::now();
+        let job = loop {
+            let listed = client.ask(json!({ "id": "3", "type": "get_jobs" })).await;
+            match &listed["data"]["jobs"][0] {
+                Value::Null => assert!(begun.elapsed() < crate::time_limit::SOON, "{listed}"),
+                job => break job.clone(),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
         let (line, names) = (job["lastLine"].as_str().unwrap(), job["processes"].to_string());
         let shown = format!("{line} {names}");
         assert!(line.contains("...") && names.contains("sleep"), "{shown}");

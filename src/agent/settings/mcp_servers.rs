@@ -332,7 +332,7 @@ mod tests {
                 "c.toml:12: server `both` has a `command` and a `url`; keep one",
                 "c.toml:15: server `none` needs a `command` or a `url`",
                 "c.toml:16: `a b/c` cannot be the name of a server; use up to 64 letters, digits, blanks, `-`, `_` and `.`",
-                "c.toml:18: `h` is not a URL of a server; write http://HOST or https://HOST",
+                "c.toml:18: server `address`: `h` is not a URL of a server; write http://HOST or https://HOST",
             ]
         );
     }

@@ -330,7 +330,7 @@ fn push_literal(whole: &mut PathText, literal: &str) -> usize {
                 };
                 let is_named = most == MAX_NAME;
                 for _ in 0..most {
-                    rest.next_if(|c| is_digit(c));
+                    rest.next_if(is_digit);
                 }
                 rest.next_if(|c| is_named && *c == '}');
                 whole.push(Mark::One);
