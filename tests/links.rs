@@ -199,6 +199,7 @@ fn hostile_links_do_not_reach_the_terminal() {
 fn what_is_copied_of_a_link_is_its_text_and_of_a_whole_part_its_source() {
     let screen = start("hyperlinks = \"on\"", "", "first\n\nsee [the docs](https://a.b) now\n\nlast");
     screen.type_keys("go\r");
+    screen.wait_for("last");
     let (column, row) = screen.find("see the docs now");
     let mut seen = 0;
     let mut drag = |from: (u16, u16), to: (u16, u16)| {

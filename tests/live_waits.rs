@@ -15,7 +15,7 @@ use crate::live_ends::process_of;
 use crate::screen::{Screen, TIMEOUT};
 use crate::support::program::{body, models_file, says, stalls};
 use crate::support::server::{Act, Server, answer};
-use crate::time_limit::{EndInTime, RunInTime};
+use crate::time_limit::{EndInTime, JoinInTime, RunInTime};
 
 /// A home whose model is at this address, and its session in the background, which any process can continue.
 fn begun_with(url: &str) -> (Home, String) {
@@ -192,7 +192,7 @@ fn a_command_that_is_left_running_in_a_new_session_is_kept() {
     });
     std::thread::sleep(Duration::from_millis(300));
     std::fs::write(home.join("work/go"), "").unwrap();
-    let (code, out, err) = waiting.join().unwrap();
+    let (code, out, err) = waiting.join_in_time("tau wait");
     assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
     let again = other_terminal(&home, &format!("$TAU_BIN attach {id}"));
     again.wait_for("RESULT");

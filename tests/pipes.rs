@@ -18,13 +18,13 @@ const OF_PROJECT: [&str; 21] = *tau::tools::words!(
      .claude/settings.json .claude/commands/x.md"
 );
 /// Files of the user, in the home directory.
-const OF_USER: [&str; 9] = *tau::tools::words!(
+const OF_USER: [&str; 10] = *tau::tools::words!(
     ".gitconfig .config/git/config .config/git/ignore .claude/settings.json .claude/skills/x/SKILL.md \
      .config/tau/AGENTS.md .config/tau/skills/x/SKILL.md .config/tau/themes/mine.toml \
-     .config/tau/prompts/x.md"
+     .config/tau/prompts/x.md .config/tau/mcp.json"
 );
 /// Files of the user without which non-interactive runs do not start.
-const REFUSED: [&str; 4] = ["config.toml", "models.toml", "auth.json", "mcp.json"];
+const REFUSED: [&str; 3] = ["config.toml", "models.toml", "auth.json"];
 
 fn pipe(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

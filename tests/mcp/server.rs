@@ -238,6 +238,19 @@ impl Server {
         tools
     }
 
+    fn report_steps(&mut self, token: &Value) {
+        for step in 1..=3 {
+            let params = json!({"progressToken": token, "progress": step, "total": 4, "message": format!("step {step}")});
+            self.say(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
+        }
+    }
+
+    /// Writes a line of bytes, each of which is given as a character.
+    fn write_bytes(&mut self, line: &str) {
+        let bytes: Vec<u8> = line.chars().chain(['\n']).map(|c| u8::try_from(c).unwrap()).collect();
+        self.out.lock().unwrap().write_all(&bytes).unwrap();
+    }
+
     fn call(&mut self, id: &Value, params: &Value) {
         self.calls += 1;
         let text = params["arguments"]["text"].as_str().unwrap_or_default().to_owned();
@@ -254,19 +267,9 @@ impl Server {
                 std::process::exit(101);
             }
             "wait" => return,
-            "line" => {
-                let line = text.replace("ID", &id.to_string()) + "\n";
-                let bytes: Vec<u8> = line.chars().map(|c| u8::try_from(c).unwrap()).collect();
-                return self.out.lock().unwrap().write_all(&bytes).unwrap();
-            }
+            "line" => return self.write_bytes(&text.replace("ID", &id.to_string())),
             "steps" => {
-                let token = params["_meta"]["progressToken"].clone();
-                for step in 1..=3 {
-                    let params = json!({"progressToken": token, "progress": step, "total": 4, "message": format!("step {step}")});
-                    self.say(
-                        &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}),
-                    );
-                }
+                self.report_steps(&params["_meta"]["progressToken"]);
                 if text == "and wait" {
                     return;
                 }

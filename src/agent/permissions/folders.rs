@@ -107,6 +107,11 @@ pub(super) fn program(part: &Part) -> Cow<'_, str> {
     programs::name(&part.words).unwrap_or_default()
 }
 
+/// Whether a part runs the commands of a file in the shell.
+pub(super) fn sources(part: &Part) -> bool {
+    part.words.first().and_then(Word::literal).is_some_and(|name| has("source .", &name))
+}
+
 /// The literal arguments of a part.
 fn arguments(part: &Part) -> impl Iterator<Item = Cow<'_, str>> {
     part.words.iter().skip(1).filter_map(Word::literal)

@@ -119,7 +119,7 @@ pub(super) fn in_normal_form(path: PathBuf) -> PathBuf {
 }
 
 /// A path with the characters of its names composed (NFC).
-fn composed(path: &Path) -> Cow<'_, Path> {
+fn to_nfc(path: &Path) -> Cow<'_, Path> {
     match path.to_str().filter(|text| !text.is_ascii()) {
         Some(text) => Cow::Owned(PathBuf::from(text.nfc().collect::<String>())),
         None => Cow::Borrowed(path),
@@ -254,8 +254,8 @@ impl PathPattern {
     fn comparable_text<'t>(&self, path: &'t PathText) -> Cow<'t, PathText> {
         let below_root = (self.base == Base::Floating).then(|| path.strip_prefix("/")).flatten();
         match below_root {
-            Some(path) => Cow::Owned(path.composed().into_owned()),
-            None => path.composed(),
+            Some(path) => Cow::Owned(path.to_nfc().into_owned()),
+            None => path.to_nfc(),
         }
     }
 
@@ -267,7 +267,7 @@ impl PathPattern {
             Base::Workspace => places.workspace.forms().collect(),
             Base::Home => places.home.iter().flat_map(JudgedPath::forms).collect(),
         };
-        let bases = bases.into_iter().map(|base| PathText::from(base).composed().into_owned());
+        let bases = bases.into_iter().map(|base| PathText::from(base).to_nfc().into_owned());
         bases.flat_map(|base| self.areas.iter().map(move |area| Area::new(area.text.within(&base)))).collect()
     }
 
@@ -284,7 +284,7 @@ impl PathPattern {
             None if self.base == Base::Root => (form(path), Path::new("/")),
             None => return false,
         };
-        let (path, base) = (&*composed(path), &*composed(base));
+        let (path, base) = (&*to_nfc(path), &*to_nfc(base));
         match path.strip_prefix(base) {
             Ok(rest) => globs.is_match(rest, anywhere),
             Err(_) if anywhere && self.base == Base::Floating => {

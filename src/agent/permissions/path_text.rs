@@ -237,7 +237,7 @@ impl PathText {
     }
 
     /// With the characters between its holes composed (NFC).
-    pub(super) fn composed(&self) -> Cow<'_, PathText> {
+    pub(super) fn to_nfc(&self) -> Cow<'_, PathText> {
         let is_other = |mark: &Mark| matches!(mark, Mark::Char(c) if !c.is_ascii());
         match self.0.iter().any(is_other) {
             true => Cow::Owned(self.map_text(|text| text.nfc().collect())),

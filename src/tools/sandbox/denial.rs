@@ -323,7 +323,8 @@ fn denial_of_path(
             return Some(SandboxDenial::at(SandboxRule::Hidden, &path));
         }
     }
-    if policy.unasked && path.starts_with("/dev") {
+    // Of bash's names of connections there are no files.
+    if policy.unasked && path.starts_with("/dev") && path.symlink_metadata().is_ok() {
         return Some(SandboxDenial::at(SandboxRule::Device, &path));
     }
     // A word that only looks like a name in the current directory does not count.

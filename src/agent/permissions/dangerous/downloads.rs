@@ -33,6 +33,11 @@ const INPUT: &str = "- /dev/stdin /dev/fd/0 /proc/self/fd/0";
 
 type Command<'a> = (&'a Part, Cow<'a, [Word]>);
 
+/// Whether a part runs one of these programs.
+fn is_of(words: &[Word], list: &[&str]) -> bool {
+    programs::name(words).is_some_and(|name| list.contains(&name.as_ref()))
+}
+
 /// The danger of a command that downloads something and runs an unknown text, or the file it downloads to, and its
 /// place in the command.
 pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Option<(String, Range<usize>)> {
@@ -46,9 +51,6 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
         let span = words.first()?.span.start..words.last()?.span.end;
         return Some((format!("it installs a program that it downloads{from}, which nobody has read"), span));
     }
-    let is_of = |words: &[Word], list: &[&str]| {
-        programs::name(words).is_some_and(|name| list.contains(&name.as_ref()))
-    };
     let is_read = |part: &Part| {
         let behind = command.get(part.span.end..).unwrap_or_default().trim_start();
         let before = command.get(..part.span.start).unwrap_or_default().trim_end();

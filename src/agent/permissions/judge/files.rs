@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::texts::sources;
 use super::{Finding, Judge, allowed_finding, of_rule};
 use crate::permissions::dangerous::folders_of;
 use crate::permissions::folders::Search;
@@ -216,7 +215,7 @@ impl Judge<'_> {
         findings: &mut Vec<Finding>,
     ) {
         // Sourcing a file reads it; its commands are not judged.
-        let is_used = if only_reads || sources(part) { Use::Read } else { Use::Write };
+        let is_used = if only_reads || folders::sources(part) { Use::Read } else { Use::Write };
         let names_only = folders::reads_names_only(part);
         let names_none = names_no_file(part);
         // A pattern in a command that prints names shows that there is a file with keys, and nothing of it.

@@ -239,14 +239,9 @@ fn texts(part: &Part) -> Vec<String> {
 /// Characters of commands with more than one word, or with redirections.
 const MARKS: [char; 8] = [' ', '\t', '\n', '<', '>', ';', '|', '!'];
 
-/// Whether a part runs the commands of a file in the shell.
-pub(super) fn sources(part: &Part) -> bool {
-    part.words.first().and_then(Word::literal).is_some_and(|name| has("source .", &name))
-}
-
-/// Whether a part does, and the name of the file is known.
+/// Whether a part runs the commands of a file in the shell whose name is known.
 pub(super) fn sources_known_file(part: &Part) -> bool {
     let is_known =
         |word: &Word| matches!(word.pieces.as_slice(), [Piece::Home, Piece::Text(_)] | [Piece::Text(_)]);
-    sources(part) && part.words.iter().all(is_known)
+    folders::sources(part) && part.words.iter().all(is_known)
 }
