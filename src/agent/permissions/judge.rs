@@ -283,10 +283,11 @@ impl Judge<'_> {
         let before = findings.len();
         self.strict_about_words(part, findings);
         let objection = self.objection(part, scene);
-        self.judge_named_files(part, objection.is_none(), scene, findings);
+        let mentions = scene.path_mentions(part, objection.is_some());
+        self.judge_named_files(part, &mentions, objection.is_none(), scene, findings);
         self.redirects(part, bare, analysis.reopens, scene, findings);
         let name = part.words.first().and_then(crate::permissions::shell::Word::literal).unwrap_or_default();
-        let Some(why) = objection.or_else(|| self.objection_to_devices(part, scene)) else {
+        let Some(why) = objection.or_else(|| self.objection_to_devices(part, &mentions, scene)) else {
             if findings.iter().skip(before).all(|finding| finding.verdict == Verdict::Allow) {
                 findings.push(match bare.or_else(|| self.allowing(part, scene)) {
                     Some(rule) => of_rule(Verdict::Allow, "a rule allows it", rule),

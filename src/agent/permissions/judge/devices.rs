@@ -10,7 +10,7 @@ use crate::permissions::path_pattern::JudgedPath;
 use crate::permissions::path_text::PathText;
 use crate::permissions::shell::{Direction, Part};
 use crate::permissions::subcommands::has;
-use crate::permissions::words_as_paths::{NamedPath, Naming, Scene};
+use crate::permissions::words_as_paths::{NamedPath, Naming, PathMention, Scene};
 
 /// Devices that anyone may read, and the command's own input, output and terminal.
 const FREE: &str = "null zero full random urandom tty stdin stdout stderr";
@@ -21,10 +21,14 @@ const RECORDS: [&str; 3] = ["/proc/kmsg", "/sys/kernel/debug", "/sys/kernel/trac
 
 impl Judge<'_> {
     /// The reason a part that only reads may take what is meant for others, or start something, by opening a file.
-    pub(super) fn objection_to_devices(&self, part: &Part, scene: &Scene<'_>) -> Option<String> {
+    pub(super) fn objection_to_devices(
+        &self,
+        part: &Part,
+        mentions: &[PathMention],
+        scene: &Scene<'_>,
+    ) -> Option<String> {
         let is_open = !folders::reads_names_only(part) && !has(FACTS_ONLY, &folders::program(part));
-        let words = if is_open { scene.path_mentions(part, false) } else { Vec::new() };
-        let words = words.into_iter().filter(|it| it.how == Naming::Word).map(|it| it.path);
+        let words = mentions.iter().filter(|it| is_open && it.how == Naming::Word).map(|it| it.path.clone());
         let input = part.redirects.iter().filter(|it| it.direction == Direction::Read);
         let input = input.flat_map(|it| scene.target(&it.target, part).0);
         let path = words.chain(input).find(|path| match path {

@@ -210,6 +210,7 @@ impl Judge<'_> {
     pub(super) fn judge_named_files(
         &self,
         part: &Part,
+        mentions: &[PathMention],
         only_reads: bool,
         scene: &Scene<'_>,
         findings: &mut Vec<Finding>,
@@ -217,21 +218,21 @@ impl Judge<'_> {
         // Sourcing a file reads it; its commands are not judged.
         let is_used = if only_reads || folders::sources(part) { Use::Read } else { Use::Write };
         let names_only = folders::reads_names_only(part);
-        let names_none = names_no_file(part);
         // A pattern in a command that prints names shows that there is a file with keys, and nothing of it.
         let lists = only_reads && names_only && part.words.iter().any(Word::has_glob);
-        for PathMention { path, how, counts } in scene.path_mentions(part, !only_reads) {
-            if names_none && matches!(&path, NamedPath::Partly(text) if text.is_open()) {
+        for PathMention { path, how, counts } in mentions {
+            let (how, counts) = (*how, *counts);
+            if matches!(path, NamedPath::Partly(text) if text.is_open()) && names_no_file(part) {
                 continue;
             }
-            let is_unknown = matches!(&path, NamedPath::Partly(text) if text.is_unknown());
+            let is_unknown = matches!(path, NamedPath::Partly(text) if text.is_unknown());
             if !(is_unknown && names_only) {
-                self.check_path_rules(&path, Use::Read, None, how, findings);
+                self.check_path_rules(path, Use::Read, None, how, findings);
             }
             if !only_reads {
-                self.check_path_rules(&path, Use::Write, None, how, findings);
+                self.check_path_rules(path, Use::Write, None, how, findings);
             }
-            match &path {
+            match path {
                 NamedPath::Known(known) if how == Naming::AtHome => self.at_home(known, findings),
                 NamedPath::Partly(_) if how == Naming::AtHome => {}
                 NamedPath::Known(known) => {

@@ -46,7 +46,8 @@ impl Judge<'_> {
                     continue;
                 }
                 let only_reads = self.objection(&inner, &scene).is_none();
-                self.judge_named_files(&inner, only_reads, &scene, findings);
+                let mentions = scene.path_mentions(&inner, !only_reads);
+                self.judge_named_files(&inner, &mentions, only_reads, &scene, findings);
                 for redirect in &inner.redirects {
                     self.judge_redirect(redirect, &inner, &scene, findings);
                 }
