@@ -139,12 +139,24 @@ mod linux {
                     if libc::waitpid(child, &raw mut status, libc::WNOHANG) == child {
                         end(status);
                     }
-                } else if number > 0 && info.si_code <= 0 {
+                } else if number > 0 && info.si_code <= 0 && (number != libc::SIGCONT || is_stopped(child)) {
                     // The kernel's own signals, about the terminal, reach the child as well.
                     libc::kill(child, number);
                 }
                 number = libc::sigwaitinfo(&raw const all, &raw mut info);
             }
+        }
+    }
+
+    /// Whether the child is stopped. A shell continues both processes, the newer one first; a second signal would make the
+    /// child draw the screen a second time, below the first.
+    fn is_stopped(child: libc::pid_t) -> bool {
+        let Ok(id) = libc::id_t::try_from(child) else { return false };
+        let options = libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: a system call that writes to a value of this function, for which zeros are valid.
+        unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            libc::waitid(libc::P_PID, id, &raw mut info, options) == 0 && info.si_pid() == child
         }
     }
 

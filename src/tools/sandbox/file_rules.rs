@@ -29,10 +29,10 @@ const DEVICES: [&str; 7] =
 /// Devices that a command without approval may write to, as this has no effect.
 const SINKS: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
 /// Devices that a command without approval may read. Reading others may start something, or take what is meant for
-/// another program. The terminal that a command has is `/dev/tty`; without one it is none.
+/// another program. `/dev/tty` is the terminal of whoever opens it, if there is one.
 const SOURCES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
-/// Directories whose files such a command cannot read, except for `SOURCES` and shared memory. The kernel's own
-/// are records that are gone once they are read.
+/// Directories whose files such a command cannot read, except for `SOURCES` and shared memory. Reading the kernel's
+/// records removes them.
 const NOT_READ: [&str; 3] = ["/dev", "/sys/kernel/debug", "/sys/kernel/tracing"];
 /// The directory of named shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";

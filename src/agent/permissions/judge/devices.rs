@@ -16,7 +16,7 @@ use crate::permissions::words_as_paths::{NamedPath, Naming, PathMention, Scene};
 const FREE: &str = "null zero full random urandom tty stdin stdout stderr";
 /// Programs that read only the facts of a device that they are given.
 const FACTS_ONLY: &str = "lsblk dir vdir eza";
-/// The kernel's records, which are gone once they are read.
+/// The kernel's records, which reading removes.
 const RECORDS: [&str; 3] = ["/proc/kmsg", "/sys/kernel/debug", "/sys/kernel/tracing"];
 
 impl Judge<'_> {

@@ -84,6 +84,9 @@ impl Judge<'_> {
     /// also be something else, so no rule denies them, and files count that are there.
     pub(super) fn judge_quoted_patterns(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
         let (words, texts) = scene.quoted_patterns(part);
+        if words.is_empty() && texts.is_empty() {
+            return;
+        }
         for word in &words {
             let named: Vec<Mark> =
                 word.marks().iter().filter(|mark| **mark != Mark::Folders).copied().collect();
