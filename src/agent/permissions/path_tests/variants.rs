@@ -24,6 +24,8 @@ const READS_DENIED: &[&str] = &[
     "HISTFILE=.env; history -r; history",
     "cat <> .env",
     "exec 3<>.env; cat <&3",
+    "docker run -v.env:/x image",
+    "podman run -itv./.env:/x image",
     "while read -r l; do echo \"$l\"; done <> .env",
 ];
 
@@ -37,6 +39,8 @@ const WRITES_KEPT: &[&str] = &[
     "env GIT_TRACE=$HOME/.bashrc git status",
     "env GIT_TRACE=../.bashrc git status",
     "ex -s a.txt <<< 'w! ~/.bashrc'",
+    "docker run -v$HOME:/x image",
+    "docker run -v/:/x image",
 ];
 
 #[test]

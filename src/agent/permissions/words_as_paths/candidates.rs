@@ -52,8 +52,13 @@ pub(super) fn candidates(text: &PathText, is_name: bool) -> Vec<PathText> {
         // A cluster of options may come before the value.
         let begins = |mark: &Mark| matches!(mark, Mark::Char('/' | '.' | '~'));
         let start = text.marks().iter().position(begins).and_then(|at| text.marks().get(at..));
-        found.extend(start.map(PathText::of));
-        found.extend(Some(value).filter(|value| value.marks().len() > 1 || is_hole(value)));
+        let values = start.map(PathText::of).into_iter().chain([value]);
+        for value in values.filter(|value| value.marks().len() > 1 || is_hole(value)) {
+            // `-v$HOME:/mnt`
+            let first = has(&value, &cuts).then(|| value.split(|c| cuts.contains(&c)).into_iter().next());
+            found.extend(first.flatten());
+            found.push(value);
+        }
     }
     if !is_text(text) {
         found.extend(addresses(text));
