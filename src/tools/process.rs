@@ -66,6 +66,8 @@ use watched::WatchedCommand;
 /// How long to wait for more output after the shell has exited. Output already in the pipe is read in any
 /// case.
 const GRACE: Duration = Duration::from_millis(200);
+/// The time without output after which a command may be waiting for keys.
+const QUIET: Duration = Duration::from_secs(1);
 /// The number of bytes shown from the end of the output, once the command has ended.
 const SHOWN_ENDED: usize = 64 * 1024;
 /// The size of one read.
@@ -172,6 +174,7 @@ pub async fn run(
         watched,
         spill: Spill::default(),
         report: Report::new(flow, on_output),
+        quiet: started.checked_add(QUIET),
         status: None,
         ending: None,
         why: EndReason::Itself,
@@ -231,6 +234,8 @@ struct Run<'a> {
     watched: Arc<WatchedCommand>,
     spill: Spill,
     report: Report<'a>,
+    /// When to look whether it waits for keys, once after each output.
+    quiet: Option<Instant>,
     status: Option<ExitStatus>,
     /// The thread that ends all processes, once started.
     ending: Option<JoinHandle<()>>,
@@ -272,6 +277,7 @@ impl Run<'_> {
                 }
                 () = &mut wants_file, if !self.spill.is_begun() => self.begin_file(scratch).await,
                 () = sleep_until(self.report.due()), if self.report.fresh => self.report_now(),
+                () = deadline::until(self.quiet), if waiting && self.quiet.is_some() => self.end_editors(scratch).await,
                 read = read(&mut self.output, &mut piece), if self.output.is_some() && late > 0 => match read {
                     // Reading from a terminal that was hung up is an error.
                     Ok(0) | Err(_) => self.output = None,
@@ -309,7 +315,19 @@ impl Run<'_> {
         }
     }
 
+    /// Ends an editor that nobody can type into.
+    async fn end_editors(&mut self, scratch: &Scratch) {
+        self.quiet = None;
+        let (Some(Output::Pipe(_)), Some(tree)) = (&self.output, self.tree.0.clone()) else { return };
+        let link = self.output.as_ref().map(Output::link).unwrap_or_default();
+        let look = tokio::task::spawn_blocking(move || tree.end_waiting_for_keys(&link));
+        if look.await.unwrap_or_default() {
+            self.take(format!("\n{}\n", no_editor::MESSAGE).as_bytes(), scratch).await;
+        }
+    }
+
     async fn take(&mut self, piece: &[u8], scratch: &Scratch) {
+        self.quiet = Instant::now().checked_add(QUIET);
         let kept = lines(&mut self.screen, &self.output, piece);
         self.keep(&kept, scratch).await;
         self.report.take(piece);

@@ -28,6 +28,12 @@ async fn editors_of_the_models_commands_end_at_once_and_say_how_to_pass_the_text
         format!("git init -q . && unset EDITOR VISUAL GIT_EDITOR; TERM=xterm {git} commit --allow-empty"),
         "sh -c \"$VISUAL file\"".to_owned(),
         "sh -c \"$HGEDITOR file\"".to_owned(),
+        // As vim does where its input is no terminal: it waits for keys from its errors.
+        "sh -c 'exec sleep 1000 <&2'".to_owned(),
+        format!(
+            "printf '#!/bin/sh\\nexec sleep 1000 <&2\\n' > own && chmod +x own && git init -q . && \
+             GIT_EDITOR=$PWD/own {git} commit --allow-empty"
+        ),
     ];
     for command in commands {
         let place = Place::new(vec![calls("bash", &json!({ "command": command })), says("done")]).await;

@@ -1,5 +1,6 @@
 //! Stand-ins for editors in commands of the model: nobody could type into one, so they end at once and say what to
-//! do instead. Calls that need nobody (`vim -es`, `emacs --batch`) reach the real editor.
+//! do instead. Calls that need nobody (`vim -es`, `emacs --batch`) reach the real editor. An editor that a command calls by
+//! its path is ended when it waits for keys, with the same message.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -28,6 +29,7 @@ macro_rules! message {
          crontab FILE, or EDITOR=COMMAND"
     };
 }
+pub(super) const MESSAGE: &str = message!();
 /// The stand-in. It looks for the real editor in the rest of `PATH`.
 const SCRIPT: &str = concat!(
     r#"#!/bin/sh

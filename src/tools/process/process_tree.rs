@@ -131,6 +131,16 @@ impl ProcessTree {
             .collect()
     }
 
+    /// Ends the processes whose standard input is the pipe that links in /proc/PID/fd call `link`: the output of the
+    /// command, where an editor without a terminal waits for keys. Returns whether there were any.
+    pub(super) fn end_waiting_for_keys(&self, link: &str) -> bool {
+        let input = |pid: i32| fs::read_link(format!("/proc/{pid}/fd/0"));
+        let mut waiting = self.now();
+        waiting.retain(|entry| input(entry.pid).is_ok_and(|target| target.as_os_str() == link));
+        waiting.iter().for_each(|entry| signal(entry.pid, Signal::TERM));
+        !waiting.is_empty()
+    }
+
     /// The living members. `known` remembers them, so that children whose parents have since died are
     /// recognised.
     fn members(&self, known: &mut KnownProcesses) -> Vec<Process> {
