@@ -239,12 +239,16 @@ impl Permissions {
         if verdict == Verdict::Allow && !unasked {
             return Judgement::default();
         }
-        let mut counting: Vec<&Finding> =
-            findings.iter().filter(|finding| finding.verdict == verdict).collect();
-        // What cannot be taken back is said first: there may be room for one reason.
-        counting.sort_by_key(|finding| !finding.is_dangerous);
+        let counting: Vec<&Finding> = findings.iter().filter(|finding| finding.verdict == verdict).collect();
+        let mut ranked = counting.clone();
+        // There may be room for one reason: first what cannot be taken back, then rules and paths, then what no rule
+        // for many commands is sound for, such as a removal.
+        ranked.sort_by_key(|finding| {
+            let is_special = finding.reason.rule.is_some() || finding.reason.path.is_some();
+            (!finding.is_dangerous, !is_special, finding.suggestion.is_some())
+        });
         let mut reasons: Vec<ApprovalReason> = Vec::new();
-        for finding in counting.iter().filter(|_| verdict != Verdict::Allow) {
+        for finding in ranked.iter().filter(|_| verdict != Verdict::Allow) {
             if !reasons.contains(&finding.reason) {
                 reasons.push(finding.reason.clone());
             }

@@ -10,6 +10,8 @@ pub struct MarkedText {
     pub text: Printable,
     /// Byte ranges of the text, from left to right, without overlap.
     pub marks: Vec<Range<usize>>,
+    /// The same ranges in the order of the spans: what matters most comes first.
+    pub ranked: Vec<Range<usize>>,
 }
 
 impl MarkedText {
@@ -17,22 +19,22 @@ impl MarkedText {
     /// widened; one beyond the end is cut.
     pub fn new(command: &str, spans: impl Iterator<Item = (usize, usize)>) -> Self {
         let text = decision_text(command);
-        let mut spans: Vec<(usize, usize)> = spans
-            .map(|(from, to)| (floor(command, from), ceiling(command, to)))
-            .filter(|(from, to)| from < to)
-            .collect();
-        spans.sort_unstable();
+        let drawn = |(from, to): (usize, usize)| {
+            let (from, to) = (floor(command, from), ceiling(command, to));
+            floor(&text, printable_len(command, from))..ceiling(&text, printable_len(command, to))
+        };
+        let ranked: Vec<Range<usize>> =
+            spans.filter(|(from, to)| from < to).map(drawn).filter(|range| !range.is_empty()).collect();
+        let mut sorted = ranked.clone();
+        sorted.sort_unstable_by_key(|range| (range.start, range.end));
         let mut marks: Vec<Range<usize>> = Vec::new();
-        for (from, to) in spans {
-            let (from, to) =
-                (floor(&text, printable_len(command, from)), ceiling(&text, printable_len(command, to)));
+        for range in sorted {
             match marks.last_mut() {
-                Some(last) if from <= last.end => last.end = last.end.max(to),
-                _ if from < to => marks.push(from..to),
-                _ => {}
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => marks.push(range),
             }
         }
-        MarkedText { text, marks }
+        MarkedText { text, marks, ranked }
     }
 }
 

@@ -194,6 +194,30 @@ fn command_rows(command: &MarkedText, width: u16, theme: &Theme, highlighter: &m
     rows
 }
 
+/// The rows of the command with the parts that are the reason, in the order of the reasons; of at most `most` parts.
+pub(crate) fn reason_rows(command: &MarkedText, width: u16, most: usize) -> Vec<u32> {
+    let room = inner(width).saturating_sub(2).max(1);
+    let mark = Style::new().add_modifier(Modifier::REVERSED);
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    let (mut start, mut first) = (0, 0);
+    for line in command.text.split('\n') {
+        let end = start + line.len();
+        let ranked = command.ranked.iter().take(most).enumerate();
+        for (rank, range) in ranked.filter(|(_, range)| range.start < end && start < range.end) {
+            let range = range.start.saturating_sub(start)..range.end.min(end) - start;
+            let spans = mark_ranges(vec![Span::raw(line)], &[range], mark);
+            let rows = wrap::rows(&spans, room, 0, Break::Words);
+            let is_marked = |row: &Row| row.spans.iter().any(|span| span.style == mark);
+            let places = rows.iter().enumerate().filter(|(_, row)| is_marked(row));
+            found.extend(places.map(|(at, _)| (rank, first + at)));
+        }
+        first += wrap::rows(&[Span::raw(line)], room, 0, Break::Words).len();
+        start = end + 1;
+    }
+    found.sort_unstable();
+    found.into_iter().filter_map(|(_, row)| u32::try_from(row).ok()).collect()
+}
+
 /// Gives these bytes of the spans' text another style.
 fn mark_ranges<'a>(spans: Vec<Span<'a>>, marks: &[Range<usize>], style: Style) -> Vec<Span<'a>> {
     let mut cut = Vec::with_capacity(spans.len() + 2 * marks.len());

@@ -181,15 +181,25 @@ impl Walk<'_> {
         if body.len() > room {
             // The first row says where the command begins.
             chosen.extend(body.first().filter(|_| room > 1));
-            let marked = body.iter().skip(chosen.len()).filter(|at| self.is_reason(**at));
-            let marked: Vec<Place> = marked.take(room - chosen.len()).copied().collect();
-            chosen.extend(marked);
+            for at in self.reason_places(asked, room) {
+                if chosen.len() < room && !chosen.contains(&at) {
+                    chosen.push(at);
+                }
+            }
         }
         let others: Vec<Place> =
             body.iter().filter(|at| !chosen.contains(at)).take(room - chosen.len()).copied().collect();
         chosen.extend(others);
         chosen.sort_unstable();
         chosen
+    }
+
+    /// The rows that are the reason for the question, what matters most first.
+    fn reason_places(&self, asked: AskedPlace, most: usize) -> Vec<Place> {
+        let command = self.model.approvals.open().and_then(|open| open.command.as_ref());
+        let rows = command.map(|command| approval::reason_rows(command, self.width, most));
+        let place = |row| Place { index: asked.index, part: 1, row };
+        rows.unwrap_or_default().into_iter().map(place).collect()
     }
 
     /// The prompt preceded by its subject, in at most this many rows.

@@ -58,7 +58,12 @@ impl Judge<'_> {
             findings.push(Finding { part: shown, ..allowed_finding("the mode edits allows it", "") });
             return;
         }
-        let mut finding = self.by_mode(format!("changes {shown}"), &shown);
+        let leads = self.display_path(&judged.real);
+        let text = match self.is_in_workspace(&judged) || judged.real == judged.plain {
+            true => format!("changes {shown}"),
+            false => format!("changes {shown}, which leads to {leads}"),
+        };
+        let mut finding = self.by_mode(text, &shown);
         finding.reason.path = Some(path.to_owned());
         if finding.verdict == Verdict::Ask {
             finding.suggestion = suggest::for_file(&judged, &self.places);
