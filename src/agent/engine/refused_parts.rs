@@ -101,6 +101,13 @@ fn has_block(content: &UserContent, is: impl Fn(&Block) -> bool) -> bool {
     matches!(content, UserContent::Blocks(blocks) if blocks.iter().any(is))
 }
 
+/// The kinds of part that an error names.
+fn parts_named(failure: &Failure) -> impl Iterator<Item = Part> {
+    let lower = failure.message.to_lowercase().replace("documentation", "");
+    let named = move |(_, words): &(Part, &[&str])| words.iter().any(|word| lower.contains(word));
+    WORDS.into_iter().filter(named).map(|(part, _)| part)
+}
+
 /// The parts of a conversation that a provider refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RefusedParts {
@@ -127,10 +134,9 @@ impl RefusedParts {
                 && (*part != Part::Pictures || model.sees())
                 && messages.iter().any(|message| part.is_in(message))
         };
-        let lower = failure.message.to_lowercase().replace("documentation", "");
+        let lower = failure.message.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-        let named = WORDS.iter().filter(|(_, words)| says(words));
-        let named: Vec<Part> = named.map(|(part, _)| *part).filter(has).collect();
+        let named: Vec<Part> = parts_named(failure).filter(has).collect();
         let content = |named: Vec<Part>| named.into_iter().filter(|part| *part != Part::CallIds).collect();
         let parts = match failure.kind {
             FailureKind::Request if named.is_empty() && before.is_empty() => {
@@ -161,6 +167,11 @@ impl RefusedParts {
         let parts = if parts.is_empty() { parts } else { [before, &parts].concat() };
         let refused = RefusedParts { provider: model.provider.clone(), model: model.id.clone(), parts };
         (!refused.parts.is_empty()).then_some(refused)
+    }
+
+    /// Whether this failure is about one of them.
+    pub(crate) fn are_named_in(&self, failure: &Failure) -> bool {
+        parts_named(failure).any(|part| self.parts.contains(&part))
     }
 
     /// The names of its kinds.
