@@ -62,6 +62,7 @@ pub(super) fn line(model: &Model, theme: &Theme, columns: u16) -> Line<'static> 
         (1, false, Short::Nothing),
         (1, false, Short::Path),
         (1, false, Short::Cost),
+        (1, false, Short::Rest),
     ] {
         let fit = Fit { without, name: full, nouns, short };
         let left = beginning(theme, spans(model, theme, &template.left, &fit));
@@ -160,7 +161,7 @@ fn fit_groups(
     room: usize,
 ) -> Vec<Span<'static>> {
     let full = wrap::cells(&model_name(model));
-    let short = Short::Cost;
+    let short = Short::Rest;
     // The first optional part has given way to the left side before.
     let spelled = spans(model, theme, groups, &Fit { without: 1, name: full, nouns: true, short });
     if wrap::spans_cells(&spelled) <= room {
@@ -206,8 +207,10 @@ pub(crate) enum Short {
     Nothing,
     /// Only the last folder of the path.
     Path,
-    /// Also no cents in the cost.
+    /// Also no cents in the cost, and no unknown cost.
     Cost,
+    /// Also no size of the context window, and no note behind the model's name.
+    Rest,
 }
 
 /// The fitted groups.
@@ -264,7 +267,9 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
         StatusPart::Provider => status.mirror.model.as_ref().map(|ai| ai.provider.clone()),
         StatusPart::Model => {
             let most = u16::try_from(fit.name).unwrap_or(u16::MAX);
-            Some(wrap::truncate(&model_name(model), most).into_owned())
+            let name = model_name(model);
+            let bare = name.strip_suffix(" (latest)").filter(|_| fit.short >= Short::Rest);
+            Some(wrap::truncate(bare.unwrap_or(&name), most).into_owned())
         }
         StatusPart::Thinking => {
             status.mirror.model.as_ref().filter(|ai| ai.reasoning)?;
@@ -282,7 +287,7 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
             _ if !counted => None,
             (true, true) => Some(cost(total.cost.total, fit.short)),
             (true, false) => Some(format!("{}+?", cost(total.cost.total, fit.short))),
-            (false, false) => Some("$?".to_owned()),
+            (false, false) => (fit.short < Short::Cost).then(|| "$?".to_owned()),
             (false, true) => None,
         },
         StatusPart::Plan => {
@@ -294,7 +299,12 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
         StatusPart::Context => status.mirror.model.as_ref().map(|ai| match status.context_percent() {
             Some(percent) => {
                 let about = if status.mirror.context_is_estimate && percent > 0 { "~" } else { "" };
-                format!("{about}{percent}% of {}", tokens(ai.context_window))
+                match fit.short {
+                    Short::Rest => format!("{about}{percent}%"),
+                    Short::Nothing | Short::Path | Short::Cost => {
+                        format!("{about}{percent}% of {}", tokens(ai.context_window))
+                    }
+                }
             }
             None => "? ctx".to_owned(),
         }),
@@ -340,7 +350,7 @@ fn last_folder(place: &str) -> &str {
 pub(crate) fn cost(dollars: f64, short: Short) -> String {
     match short {
         Short::Cost if dollars < 1.0 => "<$1".to_owned(),
-        Short::Cost => format!("${dollars:.0}"),
+        Short::Cost | Short::Rest => format!("${dollars:.0}"),
         Short::Nothing | Short::Path => format!("${dollars:.3}"),
     }
 }
