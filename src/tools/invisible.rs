@@ -45,6 +45,11 @@ pub fn is_invisible(c: char) -> bool {
     !c.is_ascii() && INVISIBLE.binary_search_by(place).is_ok()
 }
 
+/// Whether a text shows nothing at all.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || is_invisible(c))
+}
+
 /// The characters of a text that draw nothing, with their places: invisible ones, and those of a cluster that has no
 /// width, such as a part of a syllable of Hangul that follows no other. A terminal gets no cell for them.
 pub fn unseen_characters(text: &str) -> impl Iterator<Item = (usize, char)> {

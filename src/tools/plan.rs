@@ -170,9 +170,11 @@ impl Tool for SubmitPlan {
     }
 
     fn title(&self, args: &Value) -> String {
-        let plan = WorkPlan::parse(args::partial(args, "plan").unwrap_or_default());
-        let heading = plan.intro.lines().find_map(|line| line.strip_prefix('#'));
-        heading.map(|line| line.trim_start_matches('#').trim().to_owned()).unwrap_or_default()
+        let text: &str = args::partial(args, "plan").unwrap_or_default();
+        let plan = WorkPlan::parse(text);
+        let heading = plan.intro.lines().find(|line| line.starts_with('#'));
+        let first = text.lines().find(|line| !line.trim().is_empty());
+        heading.or(first).unwrap_or_default().trim_start_matches('#').trim().to_owned()
     }
 
     async fn prepare(

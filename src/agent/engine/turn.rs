@@ -27,6 +27,7 @@ use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCa
 use tau_protocol::model::Model;
 use tau_protocol::plan_limits::PlanLimits;
 use tau_protocol::run::RunEnd;
+use tau_tools::invisible;
 
 /// The error message of an aborted answer.
 const ABORTED: &str = "aborted";
@@ -194,10 +195,20 @@ impl Turn<'_, '_> {
     fn note_refused_parts(&mut self) {
         let Some((failure, parts)) = self.refused.take() else { return };
         self.run.commit(parts.note());
-        let text =
-            format!("the provider refused {} of this conversation: {}", parts.names(), failure.message);
-        let hint = "the request was sent once more without them, and they stay out for this model";
-        self.run.engine.notice(NoticeLevel::Warning, text, Some(hint));
+        let (names, why) = (parts.names(), &failure.message);
+        let (text, hint) = match parts.are_named_in(&failure) {
+            true => (
+                format!("the provider refused {names} of this conversation: {why}"),
+                "the request was sent once more without them, and they stay out for this model".to_owned(),
+            ),
+            false => (
+                format!("the provider refused the request: {why}"),
+                format!(
+                    "it was accepted without {names} of this conversation, which stay out for this model"
+                ),
+            ),
+        };
+        self.run.engine.notice(NoticeLevel::Warning, text, Some(&hint));
     }
 
     /// The parts that the request is sent without.
@@ -227,7 +238,7 @@ impl Turn<'_, '_> {
         if matches!(message.stop_reason, StopReason::Error | StopReason::Aborted) {
             let text = "the provider ended the answer with an error";
             message.error_message.get_or_insert_with(|| text.into());
-        } else if message.tool_calls().next().is_none() && message.text().trim().is_empty() {
+        } else if message.tool_calls().next().is_none() && invisible::is_blank(&message.text()) {
             let hint = "send a message to continue, or choose another model";
             let thinks = message.content.iter().any(|block| matches!(block, Block::Thinking { .. }));
             let text = if thinks {

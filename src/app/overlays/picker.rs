@@ -423,7 +423,9 @@ impl Picker {
         let (rows, shows_hidden) = (&self.rows, self.shows_hidden);
         let is_hidden = |index: usize| !shows_hidden && rows.get(index).is_some_and(|row| row.hidden);
         self.shown.retain(|found| !is_hidden(found.index));
-        self.shown.sort_by_key(|found| rows.get(found.index).is_some_and(|row| row.dimmed));
+        if self.kind == PickerKind::Models {
+            self.shown.sort_by_key(|found| rows.get(found.index).is_some_and(|row| row.dimmed));
+        }
         if shows_hidden && self.query.text().is_empty() && rows.iter().any(|row| row.parent.is_some()) {
             let row = |found: &FuzzyMatch| rows.get(found.index);
             self.shown = below_parents(

@@ -26,7 +26,7 @@ use tau_agent::engine::base::retry::span;
 use tau_agent::engine::behavior::OnAsk;
 use tau_agent::engine::event_hooks::HOOK_STOPPED;
 use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
-use tau_tools::deadline;
+use tau_tools::{deadline, invisible};
 
 use tau_agent::engine::task::AgentHandle;
 use tau_app::geometry::Motion;
@@ -245,7 +245,7 @@ impl<S: AsyncFnMut() -> CaughtSignal> PrintRun<S> {
         let printed = match (self.ask(prompt).await?, schema) {
             // The command succeeded before the model was asked.
             (FinalAnswer::Nothing, _) => return self.driver.stops.stopping().map_or(Ok(String::new()), Err),
-            (FinalAnswer::Fully(text), None) if text.trim().is_empty() => {
+            (FinalAnswer::Fully(text), None) if invisible::is_blank(&text) => {
                 Err((Exit::Model, String::new(), NO_TEXT.to_owned()))
             }
             (FinalAnswer::Fully(text), None) => Ok(text),

@@ -1,8 +1,7 @@
 //! Titles of tool calls for the user, even while the arguments are arriving.
 
-use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
@@ -11,7 +10,7 @@ use crate::extensions::mcp::search;
 use crate::provider::partial_json;
 use tau_protocol::event::{AgentEvent, Delta, TurnEvent};
 use tau_protocol::message::{Message, ToolCall};
-use tau_tools::{AnyTool, Toolbox, plan};
+use tau_tools::{Toolbox, plan};
 
 /// The maximum bytes of arriving arguments that are parsed for a title. The parts shown in a title come
 /// first; beyond this the title waits for the complete arguments, so that a long call costs no more.
@@ -45,16 +44,12 @@ impl ArrivingTitles {
                 let arriving =
                     self.arriving.get_mut(content_index).filter(|call| call.text.len() < MAX_PARSED)?;
                 arriving.text.push_str(delta);
-                let title = title_of(
-                    tools.get(&arriving.tool),
-                    &arriving.tool,
-                    &partial_json::partial(&arriving.text),
-                );
+                let title = title_of(tools, &arriving.tool, &partial_json::partial(&arriving.text));
                 arriving.show(title)
             }
             Delta::ToolCallEnd { content_index, tool_call } => {
                 let mut arriving = self.arriving.remove(content_index)?;
-                arriving.show(title_of(tools.get(&tool_call.name), &tool_call.name, &tool_call.arguments))
+                arriving.show(title_of(tools, &tool_call.name, &tool_call.arguments))
             }
             _ => None,
         }
@@ -77,16 +72,17 @@ pub fn titles_of(tools: &Toolbox, messages: &[Arc<Message>]) -> BTreeMap<String,
         Message::Assistant(answer) => Some(answer.tool_calls()),
         _ => None,
     });
-    let known = LazyCell::new(|| Toolbox::all().with(plan::submit_tool()).with(plan::step_tool()));
-    let title = |call: &ToolCall| {
-        let offered = tools.get(&call.name).or_else(|| known.get(&call.name));
-        (call.id.clone(), title_of(offered, &call.name, &call.arguments))
-    };
+    let title = |call: &ToolCall| (call.id.clone(), title_of(tools, &call.name, &call.arguments));
     calls.flatten().map(title).collect()
 }
 
+/// Every tool of tau, offered or not.
+static BUILT_IN: LazyLock<Toolbox> =
+    LazyLock::new(|| Toolbox::all().with(plan::submit_tool()).with(plan::step_tool()));
+
 /// The title of a call; of a tool that is unknown, or not known yet, as its kind has it.
-fn title_of(tool: Option<&Arc<dyn AnyTool>>, name: &str, args: &Value) -> String {
+fn title_of(tools: &Toolbox, name: &str, args: &Value) -> String {
+    let tool = tools.get(name).or_else(|| BUILT_IN.get(name));
     #[cfg(feature = "web")]
     if tool.is_none()
         && let Some(title) = crate::web::title_of(name, args)
@@ -114,7 +110,10 @@ mod tests {
 
     #[test]
     fn calls_have_their_titles_when_their_tools_are_not_there() {
-        let titled = |name: &str, args: Value| title_of(Toolbox::all().get(name), name, &args);
+        let titled = |name: &str, args: Value| title_of(&Toolbox::all(), name, &args);
+        assert_eq!(titled(plan::SUBMIT, json!({"plan": "1. read it\n2. change it"})), "1. read it");
+        assert_eq!(titled(plan::SUBMIT, json!({"plan": "# Tidy\n1. read it"})), "Tidy");
+        assert_eq!(titled(plan::STEP, json!({"done": [1, 2]})), "steps 1, 2 are done");
         assert_eq!(titled("bash", json!({"command": "ls -l"})), "ls -l");
         assert_eq!(titled("mcp__far__add", json!({"a": 1, "b": "x"})), "a=1 b=x");
         let inner = json!({"name": "mcp__far__add", "arguments": {"a": 1}});

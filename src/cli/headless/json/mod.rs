@@ -36,6 +36,7 @@ use tau_protocol::event::{
     TurnEvent,
 };
 use tau_protocol::message::{Message, StopReason};
+use tau_tools::invisible;
 
 /// The composition of this front end's agents: like print mode's.
 pub const PROFILE: FrontEndProfile = super::print::PROFILE;
@@ -469,7 +470,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> CaughtSigna
         match self.outcome {
             Exit::Model => self.error.clone_from(&answer.error_message),
             Exit::Limit => self.error = Some(CUT_OFF.into()),
-            Exit::Ok if !has_calls && answer.text().trim().is_empty() => {
+            Exit::Ok if !has_calls && invisible::is_blank(&answer.text()) => {
                 (self.outcome, self.error) = (Exit::Model, Some(NO_TEXT.into()));
             }
             _ => {}
