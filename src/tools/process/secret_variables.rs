@@ -6,34 +6,34 @@ use crate::recognise;
 
 /// Parts of words that mark a value as secret.
 const PARTS: &[&str] =
-    crate::words!("KEY TOKEN SECRET PASSWORD PASSWD PASSWRD PASSPHRASE PASSCODE CREDENTIAL CONNECTIONSTRING");
+    crate::words!("KEY TOKEN SECRET PASSWORD PASSWD PASSWRD PASSPHRASE PASSCODE CREDENTIAL");
 
 /// Word endings that mark a value as secret: `SSHPASS`, `MYSQL_PWD`.
-const ENDS: [&str; 5] = ["PASS", "PW", "PWD", "DSN", "JWT"];
+const ENDS: [&str; 8] = ["PASS", "PW", "PWD", "PSW", "PSWD", "PSK", "DSN", "JWT"];
 
 /// Whole words that mark a value as secret.
-const WORDS: [&str; 7] = ["BEARER", "CONNSTR", "CRED", "CREDS", "MNEMONIC", "PAT", "PSWD"];
+const WORDS: [&str; 5] = ["BEARER", "CRED", "MNEMONIC", "PAT", "UNSEAL"];
 
 /// Words whose value may be a secret or a setting: `BASIC_AUTH=app:…`, `AUTH=required`.
 const VAGUE_WORDS: [&str; 12] = [
-    "AUTH", "COOKIE", "COOKIES", "HMAC", "HTTPAUTH", "OAUTH", "OTP", "PRIVATE", "SAS", "SIGNING", "TOTP",
-    "WEBHOOK",
+    "AUTH", "AUTHORIZATION", "COOKIE", "HMAC", "HTTPAUTH", "OAUTH", "OTP", "PRIVATE", "SAS", "SIGNING",
+    "TOTP", "WEBHOOK",
 ];
 
-/// Pairs of words that mark a value as secret.
+/// Pairs of words that mark a value as secret, also written as one word.
 const PHRASES: [[&str; 2]; 6] = [
     ["CONNECTION", "STRING"],
     ["CONN", "STR"],
     ["CONN", "STRING"],
     ["SEED", "PHRASE"],
+    ["RECOVERY", "PHRASE"],
     ["RECOVERY", "CODE"],
-    ["RECOVERY", "CODES"],
 ];
 
 /// Words that only look like one of these.
 const HARMLESS_WORDS: &[&str] = crate::words!(
-    "ASKPASS BYPASS COMPASS HOTKEY HOTKEYS KEYBOARD KEYCODE KEYMAP KEYTIMEOUT LESSKEY LESSKEYIN MONKEY \
-     OLDPWD TOKENIZER TOKENIZERS TURKEY TRESPASS"
+    "ASKPASS BYPASS COMPASS HOTKEY KEYBOARD KEYCODE KEYMAP KEYTIMEOUT LESSKEY LESSKEYIN MONKEY OLDPWD \
+     TOKENIZER TURKEY TRESPASS"
 );
 
 /// Variables that are passed although their name has such a word: they say where something is, or how to ask
@@ -77,10 +77,13 @@ pub fn secret_name(name: &OsStr) -> Option<SecretName> {
         return Some(SecretName::Value);
     }
     let words = words(&name);
-    let vague =
-        || words.iter().any(|word| VAGUE_WORDS.contains(&word.as_str())).then_some(SecretName::Related);
+    let vague = || words.iter().any(|word| is_one_of(&VAGUE_WORDS, word)).then_some(SecretName::Related);
     let last = words.iter().rposition(|word| is_secret_word(word));
-    let phrase = words.windows(2).rposition(|pair| PHRASES.iter().any(|phrase| pair == phrase));
+    let is_phrase = |pair: &[String]| {
+        let [first, second] = pair else { return false };
+        PHRASES.iter().any(|[one, other]| first == one && is_one_of(&[*other], second))
+    };
+    let phrase = words.windows(2).rposition(is_phrase);
     let Some(last) = last.max(phrase.map(|at| at + 1)) else { return vague() };
     let is_last = words.get(last + 1..).unwrap_or_default().iter().all(String::is_empty);
     Some(if is_last { SecretName::Value } else { SecretName::Related })
@@ -103,18 +106,35 @@ fn words(name: &str) -> Vec<String> {
     words.iter().map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()).collect()
 }
 
-fn is_secret_word(word: &str) -> bool {
-    !HARMLESS_WORDS.contains(&word)
-        && (WORDS.contains(&word)
-            || PARTS.iter().any(|part| word.contains(part))
-            || ENDS.iter().any(|end| word.ends_with(end)))
+/// A word, and what it may be the plural of.
+fn forms(word: &str) -> impl Iterator<Item = &str> {
+    [Some(word), word.strip_suffix('S'), word.strip_suffix("ES")].into_iter().flatten()
 }
 
-/// The names of passwords and keys within a value: `Server=db;Uid=app;Pwd=…`.
-const FIELDS: [&str; 6] = ["PASSWORD", "PASSWD", "PASS", "PWD", "ACCOUNTKEY", "SHAREDACCESSKEY"];
+fn is_one_of(known: &[&str], word: &str) -> bool {
+    forms(word).any(|form| known.contains(&form))
+}
+
+fn is_secret_word(word: &str) -> bool {
+    let is_phrase = |form: &str| {
+        PHRASES
+            .iter()
+            .any(|[first, second]| form.strip_suffix(second).is_some_and(|rest| rest.ends_with(first)))
+    };
+    let is_secret = |form: &str| {
+        WORDS.contains(&form)
+            || PARTS.iter().any(|part| form.contains(part))
+            || ENDS.iter().any(|end| form.ends_with(end))
+            || is_phrase(form)
+    };
+    !is_one_of(HARMLESS_WORDS, word) && forms(word).any(is_secret)
+}
+
+/// The names of passwords, keys and signatures within a value: `Server=db;Uid=app;Pwd=…`, `https://…&X-Amz-Signature=…`.
+const FIELDS: &[&str] = crate::words!("PASSWORD PASSWD PASS PWD ACCOUNTKEY SHAREDACCESSKEY SIGNATURE SIG");
 
 /// True if a value is or contains a key: it has the shape of a key, is an address with a password, a private
-/// key, or a list of fields with a password.
+/// key, a signed address, or a list of fields with a password.
 pub(crate) fn is_secret_value(value: &str) -> bool {
     let field = |part: &str| {
         let (name, value) = part.split_once('=')?;
@@ -138,12 +158,14 @@ mod tests {
              dbPass DB_PASSPHRASE MYSQL_PWD PGPASSWORD GITHUB_PAT githubPat PAT AWS_CREDENTIALS \
              GCP_CREDS AWS_SESSION_TOKEN SENTRY_DSN AZURE_STORAGE_CONNECTION_STRING ConnectionString \
              API_BEARER SUPABASE_JWT WALLET_MNEMONIC MAIL_PW LDAP_BINDPW rootpw ADMIN_PASSWRD MY_PSWD SEED_PHRASE RECOVERY_CODES \
-             BUNDLE_GEMS__EXAMPLE__COM BW_SESSION OP_SESSION_my"
+             BUNDLE_GEMS__EXAMPLE__COM BW_SESSION OP_SESSION_my GH_PATS JWTS DB_PASSES PWDS DSNS CREDS WIFI_PSK PSK \
+             RECOVERY_PHRASE RECOVERY_CODE SEEDPHRASE DBCONNSTR DBPSW VAULT_UNSEAL"
         ) {
             assert_eq!(of(name), Some(SecretName::Value), "{name}");
         }
         for name in *crate::words!(
             "KEY_NAME TOKEN_URL PASSWORD_STORE_DIR NPM_AUTH npm_config__auth BASIC_AUTH \
+             AUTHORIZATION HTTP_AUTHORIZATION AUTHS OTPS WEBHOOKS COOKIES \
              DOCKER_AUTH_CONFIG SESSION_COOKIE STORAGE_SAS CODE_SIGNING TLS_PRIVATE SLACK_WEBHOOK_URL"
         ) {
             assert_eq!(of(name), Some(SecretName::Related), "{name}");
@@ -157,7 +179,8 @@ mod tests {
              GNUPGHOME XAUTHORITY XDG_SESSION_ID XDG_SESSION_TYPE DBUS_SESSION_BUS_ADDRESS \
              DESKTOP_SESSION KEYBOARD_LAYOUT LESSKEY NODE_PATH MANPATH CARGO_HOME CARGO_TARGET_DIR \
              CARGO_REGISTRY_GLOBAL_CREDENTIAL_PROVIDERS RUSTFLAGS GOPRIVATE GIT_AUTHOR_NAME GIT_CONFIG_KEY_0 \
-             TOKENIZERS_PARALLELISM COMPAT SSL_CERT_FILE PKG_CONFIG_PATH BUNDLE_PATH NPWAIT"
+             TOKENIZERS_PARALLELISM COMPAT SSL_CERT_FILE PKG_CONFIG_PATH BUNDLE_PATH NPWAIT \
+             HOTKEYS MONKEYS BYPASSES GIT_PS1 DNS_SERVERS CLASSES PATH_INFO"
         ) {
             assert_eq!(secret_name(OsStr::new(name)), None, "{name}");
         }
@@ -175,6 +198,9 @@ mod tests {
             "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8",
             "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----",
             "https://hooks.slack.com/services/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",
+            "https://discord.com/api/webhooks/738291047562810934/q7Rk2Vd9Lx4Tn8Wp3Zc6Yb1M-q7Rk2Vd9Lx4Tn8Wp3Zc6Yb1M_q7Rk2Vd9Lx4",
+            "https://b.s3.amazonaws.com/x?X-Amz-Expires=60&X-Amz-Signature=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822c",
+            "https://a.blob.core.windows.net/c?sv=2022&sig=k2J%2Bx",
         ] {
             assert!(is_secret_value(value), "{value}");
         }
@@ -182,6 +208,7 @@ mod tests {
             "/usr/bin:/bin", "postgres://db/x", "postgres://app@db/x", "http://proxy:3128",
             "http://localhost:8080/@scope/x", "ssh://git@host:22/x", "-C target-cpu=native",
             "rs=0:di=01;34:ln=01;36:*.tar=01;31", "unix:path=/run/user/1000/bus", "en_US.UTF-8",
+            "https://discord.com/channels/1/2", "https://x.example/a?design=b",
         ] {
             assert!(!is_secret_value(value), "{value}");
         }

@@ -99,6 +99,8 @@ pub(super) const SHAPES: &[Shape] = &[
     shape("xoxe-", "slack token", Set::Dotted, 16),
     shape("xapp-", "slack token", Set::Word, 16),
     shape("hooks.slack.com/services/", "slack webhook", Set::Word, 8),
+    shape("discord.com/api/webhooks/", "discord webhook", Set::Word, 60),
+    shape("discordapp.com/api/webhooks/", "discord webhook", Set::Word, 60),
     shape("npm_", "npm token", Set::Alnum, 30),
     shape("pypi-AgE", "pypi token", Set::Word, 40),
     shape("rubygems_", "rubygems key", Set::Hex, 40),
