@@ -135,6 +135,17 @@ async fn results_that_are_errors_are_errors() {
     assert!(crashed.contains("out of cheese") && crashed.contains("started again"), "{crashed}");
 }
 
+/// A rule on reading holds for a server that reads the file.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_a_rule_denies_is_not_named_to_a_server() {
+    let config =
+        format!("[permissions]\ndeny = [\"read(**/.env)\"]\n{}", server::config("demo", "usual", ""));
+    let arguments = |text: &str| json!({"text": text});
+    let denied = called_of(&config, "mcp__demo__echo", &arguments("sub/.env")).await;
+    assert!(denied.contains("a rule denies sub/.env"), "{denied}");
+    assert_eq!(called_of(&config, "mcp__demo__echo", &arguments("a.env")).await, "usual said: a.env");
+}
+
 /// Readable parts of a list and of a result are used; the rest is named.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_odd_tool_does_not_take_the_others() {

@@ -177,3 +177,38 @@ fn a_rule_about_a_program_that_is_no_tool_is_reported() {
         );
     }
 }
+
+/// A text among the arguments of a tool that does not tell what it touches counts as a word of a command.
+#[test]
+fn arguments_that_name_files_are_judged_as_words_of_commands() {
+    let rules = "[permissions]\nallow = [\"mcp__fs__*\"]\nask = [\"read(notes/**)\"]\ndeny = [\"read(**/.env)\", \"edit(migrations/**)\"]\n";
+    let place = Place::new(rules, "");
+    std::fs::create_dir_all(place.path("work/migrations")).unwrap();
+    std::os::unix::fs::symlink(".env", place.path("work/plain.txt")).unwrap();
+    let absolute = place.path("work/.env").display().to_string();
+    for (arguments, verdict) in [
+        (serde_json::json!({ "path": ".env" }), "deny"),
+        (serde_json::json!({ "path": absolute }), "deny"),
+        (serde_json::json!({ "uri": format!("file://{absolute}") }), "deny"),
+        (serde_json::json!({ "path": "sub/../.env" }), "deny"),
+        (serde_json::json!({ "path": "plain.txt" }), "deny"),
+        (serde_json::json!({ "files": ["a", { "name": " .env" }] }), "deny"),
+        (serde_json::json!({ "path": "migrations/1.sql" }), "deny"),
+        (serde_json::json!({ "path": "./migrations" }), "deny"),
+        (serde_json::json!({ "path": "migrations" }), "ask"),
+        (serde_json::json!({ "path": "notes/a.md" }), "ask"),
+        (serde_json::json!({ "path": "~/.ssh/id_rsa" }), "ask"),
+        (serde_json::json!({ "path": "~/.bashrc" }), "ask"),
+        (serde_json::json!({ "path": "src/a.rs", "text": "x" }), "allow"),
+        (serde_json::json!({ "path": "." }), "allow"),
+        (serde_json::json!({ "title": "Read the settings from .env", "body": "see\n.env" }), "allow"),
+        (serde_json::json!({ "title": "Fix migrations/1.sql", "labels": ["bug", "env"] }), "allow"),
+        (serde_json::json!({ "url": "https://example.com/a/.env", "query": "migration notes" }), "allow"),
+        (serde_json::json!({ "count": 3, "is": true, "none": null }), "allow"),
+    ] {
+        let call = arguments.to_string();
+        let tested = ["permissions", "test", "--permission-mode", "auto", "--tool", "mcp__fs__x", &call];
+        let (text, errors, _) = place.tau(&tested);
+        assert!(text.contains(&format!("in mode auto: {verdict}")), "{call}: {text}{errors}");
+    }
+}

@@ -35,6 +35,9 @@ pub struct Access {
     /// True if the tool cannot say what it touches: it could be anything.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unknown: bool,
+    /// Texts of a call whose tool cannot say what it touches: each may be the name of a file.
+    #[serde(skip)]
+    pub texts: Vec<String>,
 }
 
 impl Access {
@@ -59,9 +62,28 @@ impl Access {
         Access { unknown: true, ..Access::default() }
     }
 
+    /// The same with all texts in the arguments of a call, if its tool cannot say what it touches.
+    #[must_use]
+    pub fn with_texts_of(mut self, arguments: &Value) -> Self {
+        if self.unknown {
+            add_texts(arguments, &mut self.texts);
+        }
+        self
+    }
+
     /// True if the call changes nothing.
     pub fn only_reads(&self) -> bool {
         self.writes.is_empty() && self.commands.is_empty() && self.network.is_empty() && !self.unknown
+    }
+}
+
+/// Adds the texts in a value, however deep.
+fn add_texts(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Array(values) => values.iter().for_each(|value| add_texts(value, texts)),
+        Value::Object(fields) => fields.values().for_each(|value| add_texts(value, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

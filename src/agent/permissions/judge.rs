@@ -1,5 +1,6 @@
 //! Judges a call part by part by rules, built-in lists and the mode.
 
+mod argument;
 mod devices;
 mod files;
 mod texts;
@@ -62,7 +63,7 @@ impl Judge<'_> {
     /// Every part of a call with its verdict; at least one.
     pub(super) fn findings(&self, call: &CallFacts<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let Access { reads, writes, commands, network, unknown, program: _ } = call.access;
+        let Access { reads, writes, commands, network, unknown, texts, program: _ } = call.access;
         for (rules, verdict, what) in
             [(&self.deny, Verdict::Deny, "denies"), (&self.ask, Verdict::Ask, "asks for")]
         {
@@ -80,6 +81,7 @@ impl Judge<'_> {
         for path in reads.iter().filter(|path| !writes.contains(path)) {
             self.file(path, Use::Read, call, &mut findings);
         }
+        texts.iter().for_each(|text| self.argument(text, call, &mut findings));
         let only_contacts = commands.is_empty() && writes.is_empty() && !unknown;
         if only_contacts {
             network.iter().for_each(|host| self.host(host, call, &mut findings));

@@ -95,7 +95,10 @@ fn call_access(
                 let access = custom.touches(tools::of_json(call)?, cwd);
                 (access.map_err(Refusal::usage)?, custom.spec().read_only)
             }
-            None => (Access::unknown(), false),
+            None => {
+                let arguments = serde_json::from_str(call).unwrap_or_default();
+                (Access::unknown().with_texts_of(&arguments), false)
+            }
         },
     })
 }

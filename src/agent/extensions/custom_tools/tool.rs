@@ -195,14 +195,15 @@ impl CustomTool {
             let words = texts.iter().flat_map(|text| text.fill(values, &tool_dir));
             words.filter(|path| !path.is_empty()).map(|path| paths::resolve(cwd, &path)).collect()
         };
-        Access {
+        let access = Access {
             reads: resolved(&reads),
             writes: resolved(&writes),
             network: if network { vec![SOME_HOST.to_owned()] } else { Vec::new() },
             unknown: declared.is_none() || self.place.source != ExtensionSource::User,
             program: true,
             ..Access::default()
-        }
+        };
+        values.values().fold(access, |access, value| access.with_texts_of(value))
     }
 
     fn call(&self, args: Value, context: &ToolContext) -> Result<(Call, Access), ToolError> {

@@ -133,7 +133,7 @@ impl AnyTool for McpTool {
     }
 
     fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_> {
-        let access = self.callee.access.clone();
+        let access = self.callee.access.clone().with_texts_of(&args);
         Box::pin(
             async move { Ok(PreparedCall::new(access, move |_: ApprovedPart| self.call(args, context))) },
         )
