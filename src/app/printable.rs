@@ -247,7 +247,7 @@ pub fn spelled_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
         let from = start + SPELLED.len();
         let (digits, _) = text.get(from..)?.split_once('>')?;
         let c = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
-        let is_spelled = hides(c) || c.width() == Some(0);
+        let is_spelled = c == ' ' || hides(c) || c.width() == Some(0);
         ((4..=6).contains(&digits.len()) && is_spelled).then_some(start..from + digits.len() + 1)
     })
 }
@@ -267,6 +267,20 @@ pub fn decision_text(text: &str) -> Printable {
 /// Like [`decision_text`], as one line.
 pub fn decision_line(text: &str) -> Printable {
     Printable::line(&spell_hidden(&fold_blanks(text)))
+}
+
+/// Like [`decision_line`], for a text that ends with a name: blanks at its end are part of it, and are spelled.
+pub fn decision_name(text: &str) -> Printable {
+    let text = text.trim_end_matches(['\n', '\r']);
+    let end = text.trim_end_matches(' ');
+    let blanks = text.len() - end.len();
+    let Some(rest) = blanks.checked_sub(1).filter(|rest| *rest < MIN_FOLDED) else {
+        return decision_line(text);
+    };
+    let mut line = decision_line(end);
+    line.append(&" ".repeat(rest));
+    line.append(&format!("{SPELLED}0020>"));
+    line
 }
 
 /// The text with all hidden characters spelled, and so is every mark that combines with none before it, or with a sign:

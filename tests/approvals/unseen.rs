@@ -66,6 +66,20 @@ fn arguments_are_shown_in_full() {
 }
 
 #[test]
+fn no_line_of_a_text_passes_for_an_argument_and_no_end_of_a_name_is_lost() {
+    let mut screen =
+        waiting(of_arguments(json!({ "note": "hello\npath: README.md", "path": "/etc/passwd" })));
+    let shown = shown(&mut screen);
+    let column =
+        |text: &str| shown.lines().find_map(|row| row.find(text)).unwrap_or_else(|| panic!("{shown}"));
+    let [line, name, argument] = ["path: README.md", "note:", "path: /etc/passwd"].map(column);
+    assert!(line > argument && name == argument, "{shown}");
+    let path = FileDiff { path: "x.py ".into(), ..change(1) };
+    let mut screen = waiting(ApprovalRequest { title: "x.py ".into(), ..change_request("c1", path) });
+    has(&mut screen, &["x.py<U+0020>"]);
+}
+
+#[test]
 fn blanks_are_counted_and_what_is_behind_them_is_shown() {
     let line = format!("x = 1{}; evil()", " ".repeat(10_000));
     for request in

@@ -20,7 +20,7 @@ use super::geometry::{CallRow, FrameLayout, ScrollPosition};
 use super::key::KeyCode;
 use super::line_edit::LineEdit;
 use super::msg::Millis;
-use super::printable::{Printable, decision_line};
+use super::printable::{Printable, decision_line, decision_name};
 use super::request::Ticket;
 use super::transcript::arguments::{self, ArgumentText};
 use tau_protocol::approval::{ApprovalReason, ApprovalRequest, RuleScope};
@@ -180,7 +180,7 @@ impl Approval {
             viewer: None,
             insists: None,
             name: decision_line(&request.tool_name),
-            title: decision_line(&request.title),
+            title: decision_name(&request.title),
             reasons,
             sandbox: decision_line(&request.sandbox),
             hunk: 0,
@@ -439,7 +439,11 @@ impl Approvals {
 fn decision_diff(diff: &FileDiff) -> FileDiff {
     let clean = |line: &String| decision_line(line).as_str().to_owned();
     let hunk = |hunk: &Hunk| Hunk { lines: hunk.lines.iter().map(clean).collect(), ..hunk.clone() };
-    FileDiff { path: clean(&diff.path), hunks: diff.hunks.iter().map(hunk).collect(), ..diff.clone() }
+    FileDiff {
+        path: decision_name(&diff.path).as_str().to_owned(),
+        hunks: diff.hunks.iter().map(hunk).collect(),
+        ..diff.clone()
+    }
 }
 
 /// A reason in one line: words, then the rule and the path where the words do not name them.

@@ -15,7 +15,7 @@ use crate::blocks::MarkdownBlocks;
 use crate::geometry::{Anchor, EntryId, ScrollPosition};
 use crate::msg::Millis;
 use crate::picture::MessagePicture;
-use crate::printable::{Printable, decision_line};
+use crate::printable::{Printable, decision_name};
 use tau_protocol::approval::{ApprovalOutcome, ApprovalRequest};
 use tau_protocol::event::{
     AgentEvent, CompactionReason, Delta, NOTHING_TO_COMPACT, NoticeLevel, RunEvent, SessionEvent,
@@ -286,7 +286,7 @@ impl Transcript {
                     panel.state = CallState::Waiting;
                     panel.arguments = CallArguments::of(&tool_call.arguments);
                     if panel.title.is_empty() {
-                        panel.title = decision_line(&title);
+                        panel.title = decision_name(&title);
                     }
                 });
             }
@@ -402,7 +402,7 @@ impl Transcript {
             panel.state = CallState::Running;
             panel.since = Some(now);
             if panel.title.is_empty() {
-                panel.title = decision_line(&title);
+                panel.title = decision_name(&title);
             }
         });
     }
@@ -418,7 +418,7 @@ impl Transcript {
                 panel.state = CallState::Asked;
             }
             if panel.title.is_empty() {
-                panel.title = decision_line(&request.title);
+                panel.title = decision_name(&request.title);
             }
         });
     }
@@ -450,7 +450,7 @@ impl Transcript {
     }
 
     fn title(&mut self, id: &str, title: &str) {
-        self.on_call(id, |panel| panel.title = decision_line(title));
+        self.on_call(id, |panel| panel.title = decision_name(title));
     }
 
     /// Fills the panel from a stored result; for a result that was seen live, changes nothing.

@@ -111,9 +111,13 @@ pub(crate) fn text_rows(arguments: &[ArgumentText], theme: &Theme, width: u16) -
         }
         let name = Span::styled(format!("{}:", Printable::as_str(name)), theme.style(ThemeToken::ToolTitle));
         rows.extend(wrap::rows(&[name], width, 0, Break::Verbatim));
+        // Indented, or a line could pass for another argument.
         for line in text.lines() {
             let line = Span::styled(line, theme.style(ThemeToken::Muted));
-            rows.extend(wrap::rows(&[line], width, 0, Break::Verbatim));
+            let wrapped = wrap::rows(&[line], width.saturating_sub(2).max(1), 0, Break::Verbatim);
+            rows.extend(
+                wrapped.into_iter().map(|row| row.behind(Span::raw(if width > 2 { "  " } else { "" }))),
+            );
         }
     }
     rows

@@ -91,7 +91,12 @@ impl Judge<'_> {
     /// A path for display.
     pub(super) fn display_path(&self, path: &Path) -> String {
         let rest = path.strip_prefix(&self.places.workspace.plain).unwrap_or(path);
-        if rest.as_os_str().is_empty() { ".".to_owned() } else { rest.display().to_string() }
+        let shown = rest.display().to_string();
+        match shown.as_str() {
+            "" => ".".to_owned(),
+            name if name.trim() != name => format!("'{name}'"),
+            _ => shown,
+        }
     }
 
     /// The path of a partly known name.
