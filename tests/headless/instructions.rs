@@ -163,6 +163,65 @@ async fn an_import_that_is_not_followed_is_named_with_the_reason() {
     );
 }
 
+/// What a link of a project leads to is read as the model may read it: by the rules, and without secrets.
+#[tokio::test]
+async fn a_link_of_a_project_leads_to_what_may_be_read_unasked() {
+    let place = Place::new(vec![says("ok"), says("ok")]).await;
+    let work = place.dir.path().join("work");
+    let token = format!("ghp_{}", "Zk9qLmvX2w".repeat(4).get(..36).unwrap());
+    for (path, text) in [
+        (".git/config", format!("[remote \"origin\"]\n\turl = https://u:{token}@github.com/x/y\n")),
+        (".env", "DATABASE_PASSWORD=SECRET1".into()),
+        ("server.pem", "SECRET2".into()),
+        ("notes/a.md", "SECRET3".into()),
+        ("docs/a.md", format!("LINKED {token}")),
+        ("docs/rule.md", "LINKED-RULE".into()),
+        ("imports.md", format!("IMPORTED {token} @linked.md")),
+        ("docs/usual.md", "USUAL".into()),
+    ] {
+        write(&work.join(path), &text);
+    }
+    let link = |at: &str, to: &str| {
+        let at = work.join(at);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        symlink(to, at).unwrap();
+    };
+    for (name, to) in [("a", "../../.env"), ("b", "../../server.pem"), ("c", "../../notes/a.md")] {
+        link(&format!(".claude/rules/{name}.md"), to);
+        link(&format!(".claude/commands/{name}.md"), to);
+    }
+    link(".claude/rules/d.md", "../../docs/rule.md");
+    link(".claude/commands/d.md", "../../docs/a.md");
+    link(".claude/CLAUDE.md", "../.git/config");
+    link("CLAUDE.local.md", "docs/a.md");
+    link("linked.md", ".env");
+    write(&work.join(".claude/rules/e.md"), "@../../imports.md @../../docs/usual.md");
+    write(&place.dir.path().join("config/config.toml"), "[permissions]\ndeny = [\"read(notes/**)\"]\n");
+    let ended = run(place.own("").current_dir(&work).args(["--trust", "-p", "/d"]), None).await;
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let sent = messages(&place.server)[0].iter().map(Value::to_string).collect::<String>();
+    for text in ["SECRET", token.as_str(), "u:ghp"] {
+        assert!(!sent.contains(text), "{text} in {sent}");
+    }
+    assert_eq!(sent.matches("LINKED [redacted]").count(), 2, "the file and the template: {sent}");
+    for text in ["LINKED-RULE", "IMPORTED [redacted]", "USUAL", "remote"] {
+        assert!(sent.contains(text), "{text} in {sent}");
+    }
+    for (name, why) in [
+        ("a.md", "files such as .env may hold secrets"),
+        ("b.md", "protected, "),
+        ("c.md", "a rule denies reading"),
+    ] {
+        let named = |line: &&str| line.contains(&format!("rules/{name}: ")) && line.contains(why);
+        assert_eq!(ended.err.lines().filter(named).count(), 1, "{name}: {}", ended.err);
+    }
+    for name in ["/a", "/b", "/c"] {
+        run(place.own("").current_dir(&work).args(["--trust", "-p", name]), None).await;
+    }
+    let sent = serde_json::to_string(&messages(&place.server)).unwrap();
+    assert!(!sent.contains("SECRET"), "{sent}");
+}
+
 #[tokio::test]
 async fn every_rule_that_is_left_out_is_named() {
     let place = Place::new(vec![says("ok")]).await;

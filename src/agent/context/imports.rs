@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 
-use tau_tools::access::FileFilter;
-
 /// The maximum number of files that one file imports: more than fit, so what is left out is named.
 const MAX_IMPORTS: usize = 64;
 
@@ -76,22 +74,6 @@ pub(super) fn files(text: &str, folder: &Path) -> Vec<PathBuf> {
         file.or_else(|| is_path(short).then(|| path(short)))
     };
     names(text).iter().filter_map(found).take(MAX_IMPORTS).collect()
-}
-
-/// The reason a file may not be imported, as the end of a sentence. `within` bounds the imports of a project;
-/// the user's own files have no such bound.
-pub(super) fn refusal(path: &Path, within: Option<&Path>, rules: Option<&dyn FileFilter>) -> Option<String> {
-    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let denied = rules.and_then(|rules| rules.denies(&real));
-    let Some(within) = within.filter(|_| denied.is_none()) else { return denied };
-    let within = within.canonicalize().unwrap_or_else(|_| within.to_owned());
-    let Ok(below) = real.strip_prefix(&within) else {
-        return Some("it is outside the project; import it in your own AGENTS.md".to_owned());
-    };
-    if below.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
-        return Some("files such as .env may hold secrets".to_owned());
-    }
-    rules?.below("read", &within)?.leaves_out(below).map(|left_out| left_out.why)
 }
 
 #[cfg(test)]

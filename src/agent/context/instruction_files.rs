@@ -1,7 +1,8 @@
 //! Instruction files for a directory: `AGENTS.md` or `CLAUDE.md`, their imports, and rules.
 //!
 //! They are text for the model, never settings. Any project can bring them, so each file, their number and
-//! their total size are bounded, and links that lead out of their folder are refused.
+//! their total size are bounded, and links that lead out of their folder, or to what the model may not read unasked,
+//! are refused.
 
 use std::collections::HashSet;
 use std::io;
@@ -9,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{folder_rules, imports};
+use crate::permissions::refusal;
+use crate::secrets::redact::Redactor;
 use crate::settings::private_files::read_capped;
 use tau_protocol::message::Message;
 use tau_tools::access::FileFilter;
@@ -223,13 +226,30 @@ impl Search<'_> {
         }
     }
 
-    /// The text of a file; `None` if it was already read.
+    /// The text of a file; `None` if it was already read. A project's file is in `folder`.
     fn read(&mut self, path: &Path, folder: Option<&Path>) -> io::Result<Option<String>> {
+        let real = paths::real(path)?;
         let text = match folder {
-            Some(folder) => read(folder, path)?,
+            Some(folder) => self.read_within(path, &real, folder)?,
             None => read_own(path)?,
         };
-        Ok(self.seen.insert(path.canonicalize()?).then_some(text))
+        Ok(self.seen.insert(real).then_some(text))
+    }
+
+    /// The text of a file that really is in the folder: a link to another place would send a file to the provider
+    /// without the user's intention. What a link leads to is read as the model may read it.
+    fn read_within(&self, path: &Path, real: &Path, folder: &Path) -> io::Result<String> {
+        let within = folder.canonicalize()?;
+        if !real.starts_with(&within) {
+            return Err(io::Error::other("it is a symbolic link to a file outside its folder"));
+        }
+        if path.strip_prefix(folder).is_ok_and(|below| within.join(below) == real) {
+            return read_own(path);
+        }
+        match refusal(real, Some(&within), self.rules) {
+            Some(why) => Err(io::Error::other(format!("it is a symbolic link to {}: {why}", real.display()))),
+            None => read_own(real).map(|text| without_secrets(&text)),
+        }
     }
 
     fn take_with_imports(&mut self, path: &Path, text: String, folder: Option<&Path>, is_own: bool) {
@@ -268,11 +288,12 @@ impl Search<'_> {
         depth: usize,
         project: Option<&Path>,
     ) -> Result<Option<String>, String> {
-        if let Some(why) = imports::refusal(path, project, self.rules) {
+        if let Some(why) = refusal(path, project, self.rules) {
             return Err(why);
         }
         if depth < MAX_IMPORT_DEPTH {
-            return self.read(path, None).map_err(|error| paths::reason(&error));
+            let text = self.read(path, None).map_err(|error| paths::reason(&error))?;
+            return Ok(text.map(|text| if project.is_some() { without_secrets(&text) } else { text }));
         }
         match path.canonicalize() {
             Ok(real) if self.seen.contains(&real) => Ok(None),
@@ -342,17 +363,12 @@ fn warning(file: &InstructionFile) -> Option<String> {
     }
 }
 
-/// The text of a file that really is in the folder: a link to another place would send a file to the provider
-/// without the user's intention.
-pub(super) fn read(folder: &Path, path: &Path) -> io::Result<String> {
-    let inside = paths::real(path)?.starts_with(folder.canonicalize()?);
-    if !inside {
-        return Err(io::Error::other("it is a symbolic link to a file outside its folder"));
-    }
-    read_own(path)
+/// The text of a file that a project leads to, without the secrets in it.
+fn without_secrets(text: &str) -> String {
+    Redactor::default().text(text)
 }
 
-/// Like [`read`], but for the user's own file, wherever it leads; not a pipe or a device.
+/// The text of the user's own file, wherever it leads; not a pipe or a device.
 pub(super) fn read_own(path: &Path) -> io::Result<String> {
     let bytes = read_capped(path, MAX_INSTRUCTION_FILE)?;
     Ok(clean_text(&encoding::text(&bytes)))

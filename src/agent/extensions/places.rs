@@ -1,11 +1,13 @@
 //! The folders that extensions are loaded from.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::hooks::{HookFile, HookFormat};
 use super::packages::Package;
 use crate::settings::other_folders::OtherFolders;
 use tau_protocol::extension::ExtensionSource;
+use tau_tools::access::FileFilter;
 
 /// Folders of skills in the user's home directory, besides `skills/` in the folder of settings.
 const USER_SKILLS: [&str; 4] = [".agents/skills", ".claude/skills", ".codex/skills", ".pi/agent/skills"];
@@ -39,7 +41,21 @@ pub struct Place {
     pub source: ExtensionSource,
     /// The directory that links in a project must not leave; itself without links.
     pub within: Option<PathBuf>,
+    /// What links in a project may lead to.
+    pub rules: LinkRules,
 }
+
+/// The rules for the targets of links. They do not decide which folders are searched, so they are not compared.
+#[derive(Clone, Debug, Default)]
+pub struct LinkRules(pub Option<Arc<dyn FileFilter>>);
+
+impl PartialEq for LinkRules {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for LinkRules {}
 
 /// The places that extensions are loaded from, in order of precedence, and related files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,6 +71,8 @@ pub struct Places {
     pub packages: Vec<Package>,
     /// Problems with the list of packages.
     pub problems: Vec<String>,
+    /// What links in projects may lead to.
+    pub rules: LinkRules,
     /// Other files that affect loading, whether or not they exist: settings, and the folders of trusted
     /// projects.
     pub files: Vec<PathBuf>,
@@ -71,7 +89,13 @@ impl Places {
         let places = |own: &str, others: &[&str]| {
             let others = others.iter().filter_map(|folder| Some(folders?.place(folder)));
             let all = std::iter::once(config.join(own)).chain(others);
-            all.map(|folder| Place { folder, source: ExtensionSource::User, within: None }).collect()
+            all.map(|folder| Place {
+                folder,
+                source: ExtensionSource::User,
+                within: None,
+                rules: LinkRules::default(),
+            })
+            .collect()
         };
         Places {
             skills: places("skills", &USER_SKILLS),
@@ -91,6 +115,7 @@ impl Places {
                 folder: package.root.join(path),
                 source: ExtensionSource::Package,
                 within: Some(package.root.clone()),
+                rules: LinkRules::default(),
             };
             places.skills.extend(parts.skills.iter().map(place));
             places.prompts.extend(parts.prompts.iter().map(place));
@@ -118,6 +143,7 @@ impl Places {
                 folder: root.join(folder),
                 source: ExtensionSource::Project,
                 within: Some(root.to_owned()),
+                rules: self.rules.clone(),
             };
             known.iter().filter(|known| folders.contains(known)).map(place).collect::<Vec<_>>()
         };

@@ -7,7 +7,9 @@ use super::registry::LoadedExtensions;
 use super::skills::Skill;
 use super::templates::Template;
 use super::{MAX_EXTENSION_FILE, SKILL_PREFIX, builtin};
+use crate::secrets::redact::Redactor;
 use crate::settings::private_files::read_capped;
+use tau_protocol::extension::ExtensionSource;
 use tau_tools::encoding;
 use tau_tools::user_error::UserError;
 
@@ -40,7 +42,7 @@ impl Template {
     /// Its text, without the front matter. Blocks.
     pub(crate) fn read(&self) -> Result<String, UserError> {
         match &self.path {
-            Some(path) => body(path),
+            Some(path) => body(path, self.source),
             None => {
                 builtin::text(&self.name).map(str::to_owned).ok_or_else(|| "it is gone".to_owned().into())
             }
@@ -53,7 +55,7 @@ impl Skill {
     pub(crate) fn read(&self, arguments: &str) -> Result<String, UserError> {
         let folder = self.path.parent().map(PathBuf::from).unwrap_or_default();
         let folder = folder.display();
-        let text = body(&self.path)?;
+        let text = body(&self.path, self.source)?;
         let mut text = format!(
             "<skill name=\"{}\" folder=\"{folder}\">\nPaths in this skill are relative to {folder}.\n\n{}\n</skill>",
             self.name,
@@ -66,11 +68,13 @@ impl Skill {
     }
 }
 
-/// The text of a file after its front matter.
-fn body(path: &Path) -> Result<String, UserError> {
+/// The text of a file after its front matter. What a link of a project leads to has no secrets in it.
+fn body(path: &Path, source: ExtensionSource) -> Result<String, UserError> {
     let bytes =
         read_capped(path, MAX_EXTENSION_FILE).map_err(|error| format!("{}: {error}", path.display()))?;
     let text = encoding::text(&bytes).replace('\0', "\u{fffd}");
     let length = FrontMatter::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?.length;
-    Ok(text.get(length..).unwrap_or_default().trim().to_owned())
+    let text = text.get(length..).unwrap_or_default().trim();
+    let is_linked = source == ExtensionSource::Project && path.canonicalize().is_ok_and(|real| real != path);
+    Ok(if is_linked { Redactor::default().text(text) } else { text.to_owned() })
 }

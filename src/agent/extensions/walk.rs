@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::MAX_EXTENSIONS;
 use super::places::Place;
+use crate::permissions::refusal;
 
 /// The maximum depth of folders below the place.
 const MAX_DEPTH: usize = 5;
@@ -91,7 +92,8 @@ impl<'a> Walk<'a> {
             return Some(Entry::Folder(path));
         }
         if !kind.is_symlink() {
-            return Some(Entry::File(path));
+            let is_read = !self.has_followed_links() || self.may_read(&path);
+            return is_read.then_some(Entry::File(path));
         }
         let target = self.target(&path)?;
         if !target.is_dir() {
@@ -108,15 +110,30 @@ impl<'a> Walk<'a> {
             self.problems.push(format!("{} leads out of the project", link.display()));
             return None;
         }
+        let refused = self.place.within.as_ref().filter(|_| !target.is_dir());
+        let refused = refused.and_then(|root| refusal(&target, Some(root), self.place.rules.0.as_deref()));
+        if let Some(why) = refused {
+            self.problems.push(format!("{} leads to {}: {why}", link.display(), target.display()));
+            return None;
+        }
         Some(target)
     }
 
-    /// Whether a file may be read: a regular file, or a link to an allowed target.
+    /// Whether a link may have led to where it is.
+    fn has_followed_links(&self) -> bool {
+        self.start != self.place.folder || !self.linked.is_empty()
+    }
+
+    /// Whether a file may be read: a regular file, or a link to an allowed target. One that is missing can be looked for.
     pub(super) fn may_read(&mut self, file: &Path) -> bool {
         if self.place.within.is_none() {
             return true;
         }
-        let is_link = file.symlink_metadata().is_ok_and(|found| found.is_symlink());
-        !is_link || self.target(file).is_some()
+        let found = file.symlink_metadata();
+        let is_read_as_it_is = match &found {
+            Ok(found) => !found.is_symlink() && !self.has_followed_links(),
+            Err(_) => true,
+        };
+        is_read_as_it_is || self.target(file).is_some()
     }
 }

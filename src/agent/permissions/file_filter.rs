@@ -12,6 +12,22 @@ use super::rule::{Pattern, Rule};
 use super::{Permissions, Verdict};
 use tau_tools::access::{FileFilter, FolderFilter, LeftOut};
 
+/// The reason why a file that another one leads to, by a link or an import, may not be read unasked, as the end of a
+/// sentence. `within` bounds what a project may lead to; the user's own files have no such bound.
+pub(crate) fn refusal(path: &Path, within: Option<&Path>, rules: Option<&dyn FileFilter>) -> Option<String> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let denied = rules.and_then(|rules| rules.denies(&real));
+    let Some(within) = within.filter(|_| denied.is_none()) else { return denied };
+    let within = within.canonicalize().unwrap_or_else(|_| within.to_owned());
+    let Ok(below) = real.strip_prefix(&within) else {
+        return Some("it is outside the project; import it in your own AGENTS.md".to_owned());
+    };
+    if below.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
+        return Some("files such as .env may hold secrets".to_owned());
+    }
+    rules?.below("read", &within)?.leaves_out(below).map(|left_out| left_out.why)
+}
+
 /// The rules on reading, and the protected paths.
 #[derive(Clone, Debug)]
 struct ReadingRules {

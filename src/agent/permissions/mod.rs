@@ -32,6 +32,7 @@ mod writers;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+pub(crate) use file_filter::refusal;
 pub use judge::Finding;
 pub use protected::ProtectedKind;
 pub use rule::Rule;

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::args::CliArgs;
-use crate::compose::hook_files;
 use crate::compose::project_settings::ProjectSettings;
+use crate::compose::{hook_files, permission_rules};
 use tau_agent::extensions::packages::Packages;
-use tau_agent::extensions::places::Places;
+use tau_agent::extensions::places::{LinkRules, Places};
 use tau_agent::extensions::{ExtensionOptions, Extensions};
 use tau_agent::settings::other_folders::OtherFolders;
 use tau_agent::settings::{Paths, Settings};
@@ -42,6 +42,8 @@ fn places(args: &CliArgs, paths: &Paths, cwd: &Path) -> Places {
     places.problems.extend(problem);
     places.files = vec![paths.config_file(), paths.mcp_file(), packages.list_file().to_owned()];
     places.files.extend(folders.as_ref().map(hook_files::others));
+    let rules = permission_rules::read(paths, &projects, None).0;
+    places.rules = LinkRules(Some(rules.file_filter(cwd, std::env::home_dir().as_deref())));
     for project in projects.trusted_projects() {
         places.add_project(project.root(), &project.extension_folders());
         places.files.extend(project.candidate_paths());
