@@ -199,6 +199,9 @@ pub struct FrameLayout {
     pub hits: Vec<(u16, Hit)>,
     /// Rows of a list overlay that are on the screen.
     pub list_page: u16,
+    /// An overlay was drawn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_overlay: bool,
     /// Width of the composer's text, in cells.
     pub composer_width: u16,
     /// The position of the terminal's cursor, as column and row.

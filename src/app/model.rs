@@ -419,7 +419,8 @@ impl Model {
         let prints = laid.printed != self.transcript.printed;
         let is_unsettled = |of: &Model| of.transcript.is_unsettled();
         let answering = self.answering.as_ref().is_some_and(|answering| is_unsettled(&answering.model));
-        *laid != self.laid || prints || is_unsettled(self) || answering || self.copying
+        let trust = matches!(self.overlays.last(), Some(Overlay::Trust(view)) if view.learns_from(laid));
+        *laid != self.laid || prints || is_unsettled(self) || answering || trust || self.copying
     }
 
     /// Shows a remark for a moment.

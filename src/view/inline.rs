@@ -87,6 +87,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         frame.put_lines(regions.activity, footer::activity_line(model, memo.theme(), regions.activity));
         laid.cursor = boxed.draw(regions.composer, frame.buffer());
         laid.list_page = boxed.page;
+        laid.has_overlay = true;
     } else {
         let below = draw_below(model, memo.theme(), &regions, frame);
         laid.cursor = laid.cursor.or(below);

@@ -116,6 +116,7 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> FrameLayout {
         let (cursor, page) = overlay::draw(model, top, memo, area, frame.buffer());
         laid.cursor = cursor;
         laid.list_page = page;
+        laid.has_overlay = true;
         laid.within = overlay::within(model, memo, area);
     }
     laid

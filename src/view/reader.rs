@@ -12,7 +12,7 @@ use ratatui::text::Line;
 use super::frame::Frame;
 use super::inline::fit;
 use super::memo::Memo;
-use super::{Drawing, MIN_SIZE, composer, console, layout, too_small, wrap};
+use super::{Drawing, MIN_SIZE, composer, console, layout, too_small, visible_overlay, wrap};
 use attention::{Attention, Prompt};
 use speech::UnspokenLines;
 use tau_app::Model;
@@ -73,6 +73,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         said,
         top: finished,
         list_page: page,
+        has_overlay: visible_overlay(model).is_some(),
         within: within(model),
         ..known
     };

@@ -49,7 +49,7 @@ pub struct FileChange {
     /// `.tau/config.toml`.
     pub file: String,
     pub kind: ChangeKind,
-    /// Lines that begin with a blank, `-` or `+`; long lines and long lists are cut, and say so.
+    /// Lines that begin with a blank, `-` or `+`, uncut.
     pub lines: Vec<String>,
 }
 

@@ -9,13 +9,8 @@ use super::trust::{MCP_FILE, Project, SETTINGS, display_name};
 use std::collections::BTreeSet;
 use std::path::Path;
 use tau_protocol::trust::{ChangeKind, FileChange, Folder, Trust};
-use tau_tools::counted::pluralize;
 use tau_tools::diff;
 use tau_tools::user_error::UserError;
-
-/// The maximum number of lines shown of a file's changes, and of characters of each.
-const LINES: usize = 300;
-const LINE: usize = 400;
 
 /// A project as shown to a user who works in `cwd`; `kept` has the answers. Fails when `kept` cannot be read.
 pub fn of(project: &Project, trust: Trust, cwd: &Path, kept: &Path) -> Result<Folder, UserError> {
@@ -61,21 +56,15 @@ fn server_variables_line(name: &str, text: &str) -> Option<String> {
         .then(|| format!("… its MCP servers get these of your variables: {}", names.join(", ")))
 }
 
+/// The changed lines. Nothing is cut, as all of it takes effect: a change that is too large for hunks is shown as both
+/// texts.
 fn difference(old: &str, new: &str) -> Vec<String> {
     let change = diff::between("", old.as_bytes(), new.as_bytes());
-    let all: Vec<&String> = change.hunks.iter().flat_map(|hunk| &hunk.lines).collect();
-    let mut lines: Vec<String> = all.iter().take(LINES).map(|line| shorten(line)).collect();
-    if let more @ 1.. = all.len().saturating_sub(LINES) {
-        lines.push(format!("… {}; read the file before you trust it", pluralize(more, "more line")));
+    if !change.cut {
+        return change.hunks.into_iter().flat_map(|hunk| hunk.lines).collect();
     }
-    lines
-}
-
-fn shorten(line: &str) -> String {
-    match line.chars().count().saturating_sub(LINE) {
-        0 => line.to_owned(),
-        more => {
-            format!("{}… {}", line.chars().take(LINE).collect::<String>(), pluralize(more, "more character"))
-        }
-    }
+    let signed = |sign: char, text: &str| -> Vec<String> {
+        text.lines().map(|line| format!("{sign}{line}")).collect()
+    };
+    [signed('-', old), signed('+', new)].concat()
 }

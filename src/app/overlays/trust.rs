@@ -1,9 +1,10 @@
 //! The question whether to use a folder's project settings, with their contents.
 
 use super::list_keys::answer_key;
+use crate::geometry::FrameLayout;
 use crate::key::{Key, KeyCode};
 use crate::outcome::KeyOutcome;
-use crate::printable::Printable;
+use crate::printable::{Printable, decision_line};
 use tau_protocol::trust::{ChangeKind, Folder, Trust};
 
 /// The answers, in display order.
@@ -34,18 +35,55 @@ pub enum TrustLine {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrustView {
     pub folder: Folder,
+    /// The lines of the files, or the differing lines.
+    pub lines: Vec<(TrustLine, Printable)>,
     /// Index of the selected answer.
     pub selected: usize,
     /// The first displayed row of the files' contents.
     pub scroll: usize,
     /// The number of rows that the last key scrolled.
     step: usize,
+    /// The first row that a frame can begin with without leaving rows out that no frame has shown.
+    reached: usize,
+    /// Whether all rows were on the screen.
+    is_seen: bool,
+    /// Whether Enter must be pressed again to use files that were not seen as a whole.
+    pub insists: bool,
 }
 
 impl TrustView {
     /// A question; the cautious answer is selected.
     pub fn new(folder: Folder) -> Self {
-        TrustView { folder, selected: 1, scroll: 0, step: 0 }
+        let lines = lines(&folder);
+        TrustView {
+            folder,
+            lines,
+            selected: 1,
+            scroll: 0,
+            step: 0,
+            reached: 0,
+            is_seen: false,
+            insists: false,
+        }
+    }
+
+    /// Records what a frame has shown of it.
+    pub(crate) fn note_shown(&mut self, laid: &FrameLayout) {
+        (self.reached, self.is_seen) = self.seen_with(laid);
+    }
+
+    /// Whether a frame has shown more of it than those before.
+    pub(crate) fn learns_from(&self, laid: &FrameLayout) -> bool {
+        (self.reached, self.is_seen) != self.seen_with(laid)
+    }
+
+    /// What was seen with this frame. One that begins further down than those before has left out rows.
+    fn seen_with(&self, laid: &FrameLayout) -> (usize, bool) {
+        if !laid.has_overlay || self.scroll > self.reached {
+            return (self.reached, self.is_seen);
+        }
+        let below = usize::from(laid.list_page);
+        (self.reached.max(self.scroll.saturating_add(below)), self.is_seen || below == 0)
     }
 
     /// The question.
@@ -53,7 +91,7 @@ impl TrustView {
         let place = self.folder.place.as_deref().unwrap_or("This folder");
         let files = self.folder.files.join(", ");
         let files = if files.is_empty() { "no files".to_owned() } else { files };
-        Printable::line(&match self.folder.trust {
+        decision_line(&match self.folder.trust {
             Trust::Changed => {
                 format!(
                     "{place} has project settings that changed since you trusted them ({files}). Use them as they are now?"
@@ -66,31 +104,9 @@ impl TrustView {
         })
     }
 
-    /// The lines of the files, or the differing lines.
-    pub fn lines(&self) -> Vec<(TrustLine, Printable)> {
-        let mut lines = Vec::new();
-        for change in &self.folder.changes {
-            let kind = match change.kind {
-                ChangeKind::New if self.folder.trust == Trust::Changed => " (new)",
-                ChangeKind::New => "",
-                ChangeKind::Changed => " (changed)",
-                ChangeKind::Gone => " (deleted)",
-            };
-            lines.push((TrustLine::File, Printable::line(&format!("{}{kind}", change.file))));
-            lines.extend(change.lines.iter().map(|line| {
-                let part = match line.chars().next() {
-                    Some('+') => TrustLine::Added,
-                    Some('-') => TrustLine::Removed,
-                    _ => TrustLine::Same,
-                };
-                (part, Printable::line(line))
-            }));
-        }
-        lines
-    }
-
     /// Handles a key; `page` is the number of rows by which the contents scroll.
     pub fn key(&mut self, key: Key, page: usize) -> KeyOutcome<TrustAnswer> {
+        let insists = std::mem::take(&mut self.insists);
         match key.code {
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(self.step.max(page).max(1)),
             KeyCode::PageDown => {
@@ -99,7 +115,8 @@ impl TrustView {
             }
             KeyCode::Enter => {
                 let answer = ANSWERS.get(self.selected).map_or(TrustAnswer::Later, |(answer, _)| *answer);
-                return KeyOutcome::Done(answer);
+                self.insists = answer == TrustAnswer::Use && !self.is_seen && !insists;
+                return if self.insists { KeyOutcome::Handled } else { KeyOutcome::Done(answer) };
             }
             _ => match answer_key(key, &mut self.selected, ANSWERS.len()) {
                 KeyOutcome::Closed => return KeyOutcome::Done(TrustAnswer::Later),
@@ -108,4 +125,27 @@ impl TrustView {
         }
         KeyOutcome::Handled
     }
+}
+
+/// The lines of the files, or the differing lines, with nothing hidden in them.
+fn lines(folder: &Folder) -> Vec<(TrustLine, Printable)> {
+    let mut lines = Vec::new();
+    for change in &folder.changes {
+        let kind = match change.kind {
+            ChangeKind::New if folder.trust == Trust::Changed => " (new)",
+            ChangeKind::New => "",
+            ChangeKind::Changed => " (changed)",
+            ChangeKind::Gone => " (deleted)",
+        };
+        lines.push((TrustLine::File, decision_line(&format!("{}{kind}", change.file))));
+        lines.extend(change.lines.iter().map(|line| {
+            let part = match line.chars().next() {
+                Some('+') => TrustLine::Added,
+                Some('-') => TrustLine::Removed,
+                _ => TrustLine::Same,
+            };
+            (part, decision_line(line))
+        }));
+    }
+    lines
 }

@@ -69,6 +69,7 @@ use super::effect::Effect;
 use super::geometry::FrameLayout;
 use super::model::Model;
 use super::msg::{Msg, StampedMsg};
+use super::overlays::overlay::Overlay;
 use super::printable::Printable;
 use super::request::NO_TICKET;
 use tau_protocol::command::{Queue, TaskCommand};
@@ -162,6 +163,9 @@ fn on_layout(model: &mut Model, mut laid: FrameLayout, effects: &mut Vec<Effect>
         model.approvals.is_draft_meant = !model.composer.is_empty();
     }
     model.approvals.note_listed(&laid.asked_beside);
+    if let Some(Overlay::Trust(view)) = model.overlays.last_mut() {
+        view.note_shown(&laid);
+    }
     model.transcript.apply_layout(&laid);
     copy::selection(model, laid.selected.take(), effects);
     model.laid = laid;

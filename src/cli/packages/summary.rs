@@ -6,7 +6,6 @@ use std::path::Path;
 
 use super::fetch::StagedPackage;
 use crate::commands::table;
-use crate::process::plain;
 use tau_agent::extensions::ExtensionOptions;
 use tau_agent::extensions::packages::{Package, PackageRecord, digest};
 use tau_agent::extensions::places::Places;
@@ -14,6 +13,7 @@ use tau_agent::extensions::registry::LoadedExtensions;
 use tau_agent::extensions::skills::Skill;
 use tau_agent::extensions::skills::listing::{SKILL_BUDGET, listing};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport};
+use tau_app::printable::decision_line;
 use tau_protocol::extension::ExtensionKind;
 use tau_tools::counted::{byte_size, pluralize};
 use tau_tools::regular_files::read_capped;
@@ -34,25 +34,25 @@ pub(crate) fn text(staged: &StagedPackage, before: Option<&PackageRecord>, root:
     let servers: Vec<McpServer> = servers.into_iter().map(|(_, server)| server).collect();
     let places = Places { packages: vec![package], ..Places::default() };
     let loaded = LoadedExtensions::from_places(&places, &ExtensionOptions::default());
-    let mut text = plain::line(&staged.name);
+    let mut text = decision_line(&staged.name).to_string();
     text += &staged
         .layout
         .version
         .as_ref()
-        .map(|version| format!(" {}", plain::line(version)))
+        .map(|version| format!(" {}", decision_line(version)))
         .unwrap_or_default();
     text.push('\n');
     if !staged.layout.description.is_empty() {
-        let _ = writeln!(text, "{}", plain::line(&staged.layout.description));
+        let _ = writeln!(text, "{}", decision_line(&staged.layout.description));
     }
     text += &table::columns(&rows(staged, &loaded, &servers, tokens_at(&loaded, staged, root)));
     let problems =
         loaded.rows.iter().flat_map(|row| row.problems.iter().map(move |problem| (&row.name, problem)));
     // Its files are in a place of their own until it is added.
     let place = format!("{}/", staged.root.display());
-    let inside = |problem: &str| plain::line(&problem.replace(&place, ""));
+    let inside = |problem: &str| decision_line(&problem.replace(&place, ""));
     for (name, problem) in problems {
-        let _ = writeln!(text, "{}: {}", plain::line(name), inside(problem));
+        let _ = writeln!(text, "{}: {}", decision_line(name), inside(problem));
     }
     let faults = faults.iter().map(UserError::to_string);
     loaded
@@ -106,7 +106,10 @@ fn rows(
         .collect();
     let runs = [
         (!loaded.hooks.is_empty(), "its hooks run their commands at their events without a question"),
-        (!servers.is_empty(), "its MCP servers are started with each session, with your rights"),
+        (
+            !servers.is_empty(),
+            "its MCP servers are started with each session, sandboxed if your settings sandbox servers",
+        ),
         (
             !loaded.tools.is_empty(),
             "its custom tools run programs when the model calls them, by your permissions",
@@ -156,7 +159,7 @@ fn rows(
         ("SHA-256", staged.digest.sha256.clone()),
     ];
     let shown = all.into_iter().filter(|(_, text)| !text.is_empty());
-    shown.map(|(name, text)| [format!("  {name}"), plain::line(&text)]).collect()
+    shown.map(|(name, text)| [format!("  {name}"), decision_line(&text).to_string()]).collect()
 }
 
 /// The folder of the package, as its files name it: the one that it is staged in means nothing to anyone.
@@ -215,7 +218,7 @@ fn changes(before: &PackageRecord, root: &Path, staged: &StagedPackage) -> Strin
             (Some(_), None) => '-',
             (None, _) => '+',
         };
-        lines.push(format!("  {sign} {}\n", plain::line(name)));
+        lines.push(format!("  {sign} {}\n", decision_line(name)));
     }
     let more = lines.len().saturating_sub(MAX_NAMED);
     let mut text = format!("  replaces SHA-256 {}\n", before.sha256);
