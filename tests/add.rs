@@ -181,7 +181,7 @@ async fn a_plugin_is_shown_added_used_and_removed() {
         "greeter 1.0.0", "Greets.", "greet", "/hello", "UserPromptSubmit", "db (", "no-server x", "Read",
         "critic", "output styles", "without a question", "UserPromptSubmit (",
         "\"${CLAUDE_PLUGIN_ROOT}/mark.sh\"", "db (${CLAUDE_PLUGIN_ROOT}/no-server x)",
-        "sandboxed if your settings", "in every request", "8 files", "SHA-256",
+        "sandboxed as your settings", "in every request", "8 files", "SHA-256",
     ] {
         assert!(shown.out.contains(part), "{part}: {}", shown.out);
     }

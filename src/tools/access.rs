@@ -62,7 +62,7 @@ impl Access {
         Access { unknown: true, ..Access::default() }
     }
 
-    /// The same with all texts in the arguments of a call, if its tool cannot say what it touches.
+    /// This access with all texts in the arguments of a call, if its tool cannot say what it touches.
     #[must_use]
     pub fn with_texts_of(mut self, arguments: &Value) -> Self {
         if self.unknown {

@@ -41,7 +41,7 @@ pub struct Place {
     pub source: ExtensionSource,
     /// The directory that links in a project must not leave; itself without links.
     pub within: Option<PathBuf>,
-    /// What links in a project may lead to.
+    /// The rules for files that links in a project lead to.
     pub rules: LinkRules,
 }
 
@@ -71,7 +71,7 @@ pub struct Places {
     pub packages: Vec<Package>,
     /// Problems with the list of packages.
     pub problems: Vec<String>,
-    /// What links in projects may lead to.
+    /// The rules for files that links in projects lead to.
     pub rules: LinkRules,
     /// Other files that affect loading, whether or not they exist: settings, and the folders of trusted
     /// projects.

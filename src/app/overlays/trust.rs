@@ -77,7 +77,7 @@ impl TrustView {
         (self.reached, self.is_seen) != self.seen_with(laid)
     }
 
-    /// What was seen with this frame. One that begins further down than those before has left out rows.
+    /// The state after this frame. One that begins further down than those before has left out rows.
     fn seen_with(&self, laid: &FrameLayout) -> (usize, bool) {
         if !laid.has_overlay || self.scroll > self.reached {
             return (self.reached, self.is_seen);

@@ -106,10 +106,7 @@ fn rows(
         .collect();
     let runs = [
         (!loaded.hooks.is_empty(), "its hooks run their commands at their events without a question"),
-        (
-            !servers.is_empty(),
-            "its MCP servers are started with each session, sandboxed if your settings sandbox servers",
-        ),
+        (!servers.is_empty(), "its MCP servers start with each session, sandboxed as your settings say"),
         (
             !loaded.tools.is_empty(),
             "its custom tools run programs when the model calls them, by your permissions",
