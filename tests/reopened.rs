@@ -7,7 +7,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tau::tools::sandbox::support::Support;
 
-use crate::live::{command, other_terminal, texts, wait_for_state};
+use crate::live::{command, only_id, other_terminal, texts, wait_for_state};
+use crate::screen::Screen;
 use crate::support::program::{calls, says, stalls};
 use crate::support::server::Server;
 use crate::time_limit::{EndInTime, RunInTime};
@@ -158,6 +159,56 @@ async fn attaching_to_an_ended_session_brings_back_its_mode() {
     wait_for_state(home, &id, "waiting");
     assert!(!home.join("work/file").exists());
     screen.type_keys("\x1b\x04");
+}
+
+/// A screen with the settings of the home, in its directory.
+fn screen_without_variable(home: &Path, arguments: &str) -> Screen {
+    let screen = other_terminal(home, &format!("unset TAU_PERMISSION_MODE\n$TAU_BIN {arguments}"));
+    screen.wait_until("composer", |cells| crate::screen::composer(cells).is_some());
+    screen
+}
+
+/// However the screen ends; and the user's usual mode is what the settings say.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mode_that_was_chosen_on_the_screen_holds_again() {
+    let server = obedient().await;
+    for (mode, is_killed, expected) in [
+        ("plan", false, "idle"),
+        ("plan", true, "idle"),
+        ("ask", false, "waiting"),
+        ("auto", true, "waiting"),
+    ] {
+        let home = home();
+        let home = home.path();
+        fs::create_dir_all(home.join("tau")).unwrap();
+        let settings =
+            |mode: &str| fs::write(home.join("tau/config.toml"), format!("permission_mode = \"{mode}\"\n"));
+        settings("auto").unwrap();
+        let screen = screen_without_variable(home, &format!("--base-url {} --model m", server.url()));
+        let id = only_id(home);
+        screen.press_until("\x1b[Z", if mode == "ask" { " · ask" } else { "◇ plan" });
+        if mode == "auto" {
+            screen.press_until("\x1b[Z", " · auto");
+            settings("ask").unwrap();
+        }
+        screen.type_keys("hello\r");
+        screen.wait_for("done with it");
+        if is_killed {
+            kill_process(pid_of(home, &id), Signal::KILL).unwrap();
+        } else {
+            screen.type_keys("\x04");
+        }
+        screen.wait_for("exit=");
+        let mut send = command(home, &["send", &id, "run touch file"]);
+        let (code, _, err) = texts(&send.env_remove("TAU_PERMISSION_MODE").output_in_time());
+        assert_eq!(code, Some(0), "{mode}: {err}");
+        if expected == "waiting" {
+            wait_for_state(home, &id, expected);
+            assert_eq!(run(home, &["stop", &id]).0, Some(0));
+        }
+        run(home, &["wait", &id]);
+        assert!(!home.join("work/file").exists(), "{mode}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

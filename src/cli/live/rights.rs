@@ -17,7 +17,8 @@ use crate::args::CliArgs;
 use crate::serve::live::LiveSession;
 use tau_agent::session::list;
 use tau_agent::settings::private_files::{read_capped, write_private};
-use tau_agent::settings::{Paths, Settings, chosen_mode, table};
+use tau_agent::settings::table::{self, SettingRow};
+use tau_agent::settings::{Paths, Settings, chosen_mode};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::SessionInfo;
 
@@ -77,8 +78,7 @@ impl SavedRights {
         let flags = &args.settings.0;
         let of_run = |key: &str| {
             let row = table::row(key)?;
-            let is_set = |name: &str| std::env::var_os(name).is_some();
-            let is_of_run = row.text(flags).is_some() || row.columns.env.is_some_and(is_set);
+            let is_of_run = row.text(flags).is_some() || is_set_by_variable(row);
             is_of_run.then(|| row.text(settings)).flatten()
         };
         let flagged = |key: &str| table::row(key)?.text(flags);
@@ -143,6 +143,10 @@ impl SavedRights {
     }
 }
 
+fn is_set_by_variable(row: &SettingRow) -> bool {
+    row.columns.env.is_some_and(|name| std::env::var_os(name).is_some())
+}
+
 /// The mode of the user's variable or settings file.
 pub(crate) fn configured_mode(paths: &Paths) -> Option<PermissionMode> {
     let env = |name: &str| std::env::var(name).ok();
@@ -196,11 +200,15 @@ pub(crate) fn keep(
     mode: PermissionMode,
 ) -> io::Result<()> {
     let Some(file) = session.file.clone() else { return Ok(()) };
-    let kept = SavedRights::of(paths, args, settings, mode);
-    if kept != SavedRights::default() {
-        return write(paths, &session.id, &SavedRights { file, ..kept });
+    keep_in(paths, &session.id, file, SavedRights::of(paths, args, settings, mode))
+}
+
+/// Keeps the rights of the session in `file`, if it has any of its own. Fails with errors of the file system.
+fn keep_in(paths: &Paths, id: &str, file: PathBuf, kept: SavedRights) -> io::Result<()> {
+    if (SavedRights { file: PathBuf::new(), ..kept.clone() }) != SavedRights::default() {
+        return write(paths, id, &SavedRights { file, ..kept });
     }
-    match std::fs::remove_file(path(paths, &session.id)) {
+    match std::fs::remove_file(path(paths, id)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
@@ -225,8 +233,8 @@ pub(super) fn are_kept(
         && (own.timeout.is_none() || own.timeout == kept.timeout)
 }
 
-/// Keeps the mode that a session has now; that of one on a screen (not `is_unseen`) only if a flag gave it one, and not
-/// above that.
+/// Keeps the mode that a session has now. One on a screen (not `is_unseen`) that has the user's usual mode follows the
+/// settings.
 pub(crate) fn keep_mode_of(paths: &Paths, live: &LiveSession, is_unseen: bool) {
     let (session, mode) = live.read_facts(|facts, _| (facts.mirror.session.clone(), facts.mirror.mode));
     let parent = live.helper.as_ref().map(|helper| helper.parent.as_str());
@@ -245,12 +253,9 @@ fn keep_mode(
 ) -> io::Result<()> {
     let Some(file) = session.file.clone() else { return Ok(()) };
     let kept = read(paths, parent.unwrap_or(&session.id)).unwrap_or_default();
-    let mode = match kept.flag {
-        _ if is_unseen => mode,
-        Some(flag) => mode.min(flag.mode),
-        None => return Ok(()),
-    };
-    write(paths, &session.id, &SavedRights { file, mode: Some(mode), ..kept })
+    let is_given = kept.flag.is_some() || table::row("permission_mode").is_some_and(is_set_by_variable);
+    let is_usual = !is_unseen && !is_given && mode == own_mode(paths);
+    keep_in(paths, &session.id, file, SavedRights { mode: (!is_usual).then_some(mode), ..kept })
 }
 
 /// Adds what was kept of a session to arguments, where it is stricter, and its mode if a flag gave it; `settings` are
