@@ -211,6 +211,41 @@ async fn a_mode_that_was_chosen_on_the_screen_holds_again() {
     }
 }
 
+/// From the list as from the board; a command line counts for itself, and says what it leaves out.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_picked_has_its_rights_and_limits() {
+    let (home, server) = (home(), obedient().await);
+    let (home, url) = (home.path(), server.url());
+    let id = ended(home, &url, &["--permission-mode", "ask", "--max-cost", "5"], "hello");
+    for arguments in [format!("--base-url {url} --model m"), "--model demo --resume".to_owned()] {
+        let screen = other_terminal(home, &format!("export TAU_PERMISSION_MODE=auto\n$TAU_BIN {arguments}"));
+        screen.wait_until("composer", |cells| crate::screen::composer(cells).is_some());
+        if !arguments.ends_with("--resume") {
+            screen.type_keys("/resume\r");
+        }
+        screen.wait_for("Sessions of this directory");
+        screen.wait_for("hello");
+        screen.type_keys("\r");
+        screen.wait_for(" · ask");
+        screen.wait_for("done with it");
+        screen.type_keys("run touch file\r");
+        wait_for_state(home, &id, "waiting");
+        screen.type_keys("\x1b");
+        wait_for_state(home, &id, "idle");
+        screen.type_keys("\x04");
+        screen.wait_for("exit=");
+    }
+    let screen = other_terminal(
+        home,
+        &format!("export TAU_PERMISSION_MODE=auto\n$TAU_BIN --base-url {url} --model m -c"),
+    );
+    screen.wait_for("--permission-mode ask");
+    screen.wait_for("--max-cost 5");
+    screen.type_keys("run touch file\r");
+    crate::time_limit::until(crate::screen::TIMEOUT, || home.join("work/file").exists(), || screen.text());
+    screen.type_keys("\x04");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ended_session_is_shown_in_its_own_directory() {
     let (home, server) = (home(), obedient().await);

@@ -12,7 +12,7 @@ use crate::compose::environment::{self, Environment, OnBadConfig};
 use crate::compose::host::ProgramHost;
 use crate::compose::project_settings::ProjectSettings;
 use crate::compose::{mcp_servers, permission_rules};
-use crate::live::rights;
+use crate::live::{own_flags, rights};
 use crate::process::exit::Refusal;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::demo::{DemoTransport, Pace};
@@ -99,6 +99,9 @@ impl Setup {
         if session.info().resumed {
             uncounted::count(&self.paths, &mut session);
         }
+        let is_by_command_line = session.info().resumed && !self.profile.is_client;
+        let lost =
+            is_by_command_line.then(|| own_flags::lost_rights_notice(self, &session.info().id)).flatten();
         let kept = self.keep_rights(&session);
         let tools = self.tools()?;
         let mut source = self.prompt_source(&tools)?;
@@ -113,7 +116,7 @@ impl Setup {
             let files = if files.is_empty() { "no files".to_owned() } else { files.join(", ") };
             text.notices.push(format!("this session runs in {}; instructions from {files}", own.display()));
         }
-        text.notices.extend(kept);
+        text.notices.extend(lost.into_iter().chain(kept));
         text.notices.extend(sandbox::notices(&self.settings, &self.paths, &source.cwd));
         let cwd = source.cwd.clone();
         let prompt = AgentPrompt::new(source, &text.text);

@@ -1,7 +1,9 @@
-//! The flags of a command line that have no effect on a session which another process has open.
+//! The flags of a command line that have no effect on a session which another process has open, and those of a session
+//! that a command line does not have.
 
-use super::rights;
+use super::rights::{self, FlaggedMode};
 use crate::args::CliArgs;
+use crate::args::setting_flags::SettingFlags;
 use crate::compose::Setup;
 use crate::process::exit::{Refusal, warn};
 use tau_agent::settings::table::TABLE;
@@ -13,21 +15,57 @@ const OF_MODEL: [&str; 8] =
 /// Flags of this command alone.
 const OF_COMMAND: [&str; 2] = ["session-dir", "theme"];
 
+/// The flags that have no effect there, with their values.
+fn flags_with_values(args: &CliArgs) -> Vec<(&'static str, String)> {
+    let rows = TABLE.iter().filter(|row| !row.columns.screen);
+    let of_settings = rows.filter_map(|row| Some((row.columns.flag?.name, row.text(&args.settings.0)?)));
+    let others = [
+        ("no-tools", args.no_tools.then(String::new)),
+        ("max-turns", args.max_turns.map(|turns| turns.to_string())),
+        ("max-cost", args.max_cost.map(|dollars| dollars.to_string())),
+        ("max-tokens", args.max_tokens.map(|tokens| tokens.to_string())),
+        ("timeout", args.timeout.map(|seconds| seconds.to_string())),
+        ("output", args.output.as_ref().map(|path| path.display().to_string())),
+        ("system-prompt", args.system_prompt.as_ref().map(|_| String::new())),
+    ];
+    let others = others.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    of_settings.filter(|(flag, _)| !OF_COMMAND.contains(flag)).chain(others).collect()
+}
+
 /// The given ones among the flags that have no effect there.
 pub(crate) fn ignored_flags(args: &CliArgs) -> Vec<&'static str> {
-    let rows = TABLE.iter().filter(|row| !row.columns.screen && row.text(&args.settings.0).is_some());
-    let of_settings = rows.filter_map(|row| Some(row.columns.flag?.name));
-    let others = [
-        ("no-tools", args.no_tools),
-        ("max-turns", args.max_turns.is_some()),
-        ("max-cost", args.max_cost.is_some()),
-        ("max-tokens", args.max_tokens.is_some()),
-        ("timeout", args.timeout.is_some()),
-        ("output", args.output.is_some()),
-        ("system-prompt", args.system_prompt.is_some()),
-    ];
-    let others = others.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name);
-    of_settings.filter(|flag| !OF_COMMAND.contains(flag)).chain(others).collect()
+    flags_with_values(args).into_iter().map(|(name, _)| name).collect()
+}
+
+/// The flags with which `tau attach` would open a session, and which do not hold with this setup: those of its rights
+/// and limits, and of a model that no file knows.
+fn missing_flags(setup: &Setup, id: &str) -> Vec<(&'static str, String)> {
+    let mut args = setup.args.clone();
+    rights::restore(&mut args, &setup.paths, &setup.settings, id, FlaggedMode::Holds);
+    let holds =
+        flags_with_values(&CliArgs { settings: SettingFlags(setup.settings.clone()), ..setup.args.clone() });
+    flags_with_values(&args).into_iter().filter(|flag| !holds.contains(flag)).collect()
+}
+
+/// Whether a screen opens the session as `tau attach` does: with rights and limits of its own. Those of a command line
+/// with which the user picks a session count.
+pub(crate) fn has_own_rights(setup: &Setup, id: &str) -> bool {
+    let has_rights = ignored_flags(&setup.args).iter().any(|flag| !OF_MODEL.contains(flag));
+    !(has_rights && setup.args.resume.is_some()) && !missing_flags(setup, id).is_empty()
+}
+
+/// A notice about the rights and limits that a session had, and does not have as this command line opens it.
+pub(crate) fn lost_rights_notice(setup: &Setup, id: &str) -> Option<String> {
+    let mut flags = missing_flags(setup, id);
+    flags.retain(|(name, _)| !OF_MODEL.contains(name));
+    let named: Vec<String> =
+        flags.iter().map(|(name, value)| format!("--{name} {value}").trim_end().to_owned()).collect();
+    (!named.is_empty()).then(|| {
+        format!(
+            "this session was last open with {}; add that to the command line to keep it",
+            named.join(" ")
+        )
+    })
 }
 
 /// The sentence about these flags.

@@ -21,12 +21,13 @@ use super::requests::{RequestRunner, place_label};
 use super::terminal::{self, SuspendOutcome};
 use super::theme_files::ThemeFiles;
 use crate::live::published::PublishedSession;
-use crate::live::record;
+use crate::live::{own_flags, record};
 use crate::process::exit::Exit;
 use crate::process::signals::{CaughtSignal, Signals};
 use crate::process::{crash, waiter};
 use tau_agent::api::events::join;
 use tau_agent::engine::task::AgentHandle;
+use tau_agent::session::list;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_app::connection::Connection;
 use tau_app::geometry::Size;
@@ -215,8 +216,8 @@ impl Shell {
         ScreenEnd::Quit(crash::or_crash(exit), leaving.next())
     }
 
-    /// The session that a command opens, if another process has it open: this terminal becomes another screen
-    /// of it.
+    /// The session that a command opens, if another process has it open or it has rights and limits of its own: this
+    /// terminal becomes a screen of it.
     fn opens_elsewhere(&self, command: &AgentCommand) -> Option<String> {
         let AgentCommand::Session(SessionCommand::Change(
             SessionChange::Open { path } | SessionChange::Offer { path, source: SessionOrigin::Tau },
@@ -224,11 +225,13 @@ impl Shell {
         else {
             return None;
         };
-        if self.published.is_none() || !waiter::can_leave() {
-            return None;
+        let published = self.published.as_ref().filter(|_| waiter::can_leave())?;
+        let setup = self.requests.services().setup.lock().clone();
+        if let Some(found) = record::open_elsewhere(&setup.paths, path) {
+            return Some(found.id);
         }
-        let paths = self.requests.services().setup.lock().paths.clone();
-        record::open_elsewhere(&paths, path).map(|found| found.id)
+        let id = list::row_of(path)?.id;
+        (id != published.id() && own_flags::has_own_rights(&setup, &id)).then_some(id)
     }
 
     fn is_at_work(&self) -> bool {
