@@ -87,6 +87,26 @@ async fn runs_without_a_result_count_and_say_why_they_have_none() {
     assert!(out.contains("cost $2.4000, 2400 tokens"), "{out}");
 }
 
+/// What runs has cost something, too: it is in the progress, and no task begins above the limit.
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_that_have_not_ended_count() {
+    let home = home().await;
+    let in_folder = |id: &str, prompt: &str, check: &str| {
+        fs::create_dir_all(home.at(id)).unwrap();
+        json!({ "id": id, "prompt": prompt, "directory": id, "check": check })
+    };
+    let second = in_folder("two", "go", "until [ -e ../one/begun ]; do sleep 0.1; done");
+    home.tasks(&[in_folder("one", "be slow", "true"), second, in_folder("three", "go", "true")]);
+    let (_, out, err) = run(&home, &["-n", "2", "--max-cost", "1"]);
+    assert!(err.contains("1 task was not begun: --max-cost is reached"), "{out}{err}");
+    assert_eq!(home.results(), 2, "{out}{err}");
+    fs::remove_dir_all(home.at("tasks.results")).unwrap();
+    let line = "TAU_MODEL=own/m $TAU_BIN batch tasks.jsonl --only one";
+    let screen = crate::live::other_terminal(home.dir.path(), line);
+    screen.wait_for("1 running · $0.60");
+    screen.wait_for("cost $1.2000");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_whose_check_is_stopped_counts() {
     let home = home().await;

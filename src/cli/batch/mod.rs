@@ -138,7 +138,7 @@ fn here(
     let passed = results.values().filter(|result| result.passed).count();
     let spent = costs_by_task(&folder, &tasks.list, &results);
     let counts = (passed, results.len() - passed);
-    let progress = Progress::new(args.json, missing.len() + results.len(), counts, dollars(&spent));
+    let progress = Progress::new(args.json, missing.len() + results.len(), counts);
     let with_place = |task: BatchTask| {
         let place = tasks.directory(&task).map(|path| path.canonicalize().unwrap_or(path));
         (task, place)
@@ -150,6 +150,7 @@ fn here(
         is_part: args.part,
         most: args.max_cost,
         spent,
+        at_work: VecDeque::new(),
         waiting: missing.into_iter().map(with_place).collect(),
         busy: HashSet::new(),
         running: JoinSet::new(),
@@ -183,8 +184,10 @@ struct Batch {
     is_part: bool,
     /// Dollars after which no more tasks begin.
     most: Option<f64>,
-    /// The cost of each task.
+    /// The cost of each task; of those that run, as last counted.
     spent: HashMap<String, BatchCost>,
+    /// The tasks that run, the one that was counted last at the end.
+    at_work: VecDeque<String>,
     /// The tasks that have not begun, each with its folder, links followed.
     waiting: VecDeque<(BatchTask, Option<PathBuf>)>,
     /// Folders in which a task runs: two would disturb each other.
@@ -225,7 +228,9 @@ impl Batch {
                     }
                 }
                 () = sleep_until(beat), if self.progress.moves() => {
-                    self.progress.draw();
+                    // One at a time, as a long session takes a while to read.
+                    self.count_running(1);
+                    self.progress.draw(dollars(&self.spent));
                     beat = Instant::now() + BEAT;
                 }
             }
@@ -245,9 +250,23 @@ impl Batch {
         self.most.is_some_and(|most| dollars(&self.spent) >= most)
     }
 
+    /// Counts what the next `count` of the tasks that run have cost so far.
+    fn count_running(&mut self, count: usize) {
+        for _ in 0..count.min(self.at_work.len()) {
+            let Some(id) = self.at_work.pop_front() else { return };
+            if let Some(cost) = self.folder.cost_at_work(&id) {
+                self.spent.insert(id.clone(), cost);
+            }
+            self.at_work.push_back(id);
+        }
+    }
+
     /// Begins as many tasks as can run now.
     fn start(&mut self) {
         let stops = *self.stop.borrow() != Stopping::No;
+        if self.most.is_some() && !self.waiting.is_empty() {
+            self.count_running(self.at_work.len());
+        }
         while !stops && !self.is_too_expensive() && self.running.len() < self.at_once {
             let is_free = |(_, place): &(BatchTask, Option<PathBuf>)| {
                 place.as_ref().is_none_or(|place| !self.busy.contains(place))
@@ -262,7 +281,8 @@ impl Batch {
                 }
             };
             self.busy.extend(place.clone());
-            self.progress.report_start(&task);
+            self.at_work.push_back(task.id.clone());
+            self.progress.report_start(&task, dollars(&self.spent));
             let (tasks, folder) = (Arc::clone(&self.tasks), self.folder.clone());
             let mut stopping = self.stop.subscribe();
             let patience = (!self.is_part).then_some(runner::GRACE);
@@ -291,6 +311,7 @@ impl Batch {
             Outcome::Result(result) => Some(result.as_ref()),
             Outcome::Missing(_) | Outcome::Killed(..) => None,
         };
+        self.at_work.retain(|id| *id != task.id);
         self.spent.insert(task.id.clone(), self.folder.task_cost(&task.id, result));
         let told = self.progress.report_end(&task.id, &outcome, dollars(&self.spent));
         match outcome {

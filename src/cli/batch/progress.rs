@@ -26,7 +26,6 @@ pub(super) struct Progress {
     passed: usize,
     failed: usize,
     missing: usize,
-    cost: f64,
     running: BTreeMap<String, (Instant, String)>,
     /// The number of lines on the terminal that are to be replaced.
     drawn: usize,
@@ -41,7 +40,7 @@ enum Kind {
 
 impl Progress {
     /// The progress of a batch with so many tasks; `passed` and `failed` have their results already.
-    pub fn new(as_json: bool, total: usize, (passed, failed): (usize, usize), cost: f64) -> Self {
+    pub fn new(as_json: bool, total: usize, (passed, failed): (usize, usize)) -> Self {
         let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
         let kind = match std::io::stderr().is_terminal() && !is_dumb {
             _ if as_json => Kind::Json,
@@ -49,7 +48,7 @@ impl Progress {
             false => Kind::Lines,
         };
         let (started, running) = (Instant::now(), BTreeMap::new());
-        Progress { kind, started, total, passed, failed, missing: 0, cost, running, drawn: 0 }
+        Progress { kind, started, total, passed, failed, missing: 0, running, drawn: 0 }
     }
 
     /// Whether it is drawn again as time passes.
@@ -57,17 +56,16 @@ impl Progress {
         self.kind == Kind::Terminal
     }
 
-    /// Notes that a task begins.
-    pub fn report_start(&mut self, task: &BatchTask) {
+    /// Notes that a task begins; `cost` as for [`Self::draw`].
+    pub fn report_start(&mut self, task: &BatchTask, cost: f64) {
         self.running.insert(task.id.clone(), (Instant::now(), plain::line(&task.prompt)));
         self.tell(&json!({ "type": "started", "id": task.id }));
-        self.draw();
+        self.draw(cost);
     }
 
-    /// Notes the end of an attempt; `cost` is that of all so far, in US dollars. Fails when nobody reads the JSON any more.
+    /// Notes the end of an attempt; `cost` as for [`Self::draw`]. Fails when nobody reads the JSON any more.
     pub fn report_end(&mut self, id: &str, outcome: &Outcome, cost: f64) -> bool {
         self.running.remove(id);
-        self.cost = cost;
         let line = match outcome {
             Outcome::Result(result) => {
                 let word = if result.passed { "passed" } else { "failed" };
@@ -90,7 +88,7 @@ impl Progress {
                 self.tell(&json!({ "type": "missing", "id": id, "reason": why }))
             }
         };
-        self.draw();
+        self.draw(cost);
         told
     }
 
@@ -99,7 +97,7 @@ impl Progress {
     }
 
     /// The summary, in a line.
-    fn summary(&self) -> String {
+    fn summary(&self, cost: f64) -> String {
         let done = self.passed + self.failed;
         let missing =
             if self.missing == 0 { String::new() } else { format!(", {} without a result", self.missing) };
@@ -109,13 +107,13 @@ impl Progress {
             self.passed,
             self.failed,
             self.running.len(),
-            self.cost,
+            cost,
             duration(self.started.elapsed().as_secs_f64())
         )
     }
 
-    /// Draws the lines on a terminal again.
-    pub fn draw(&mut self) {
+    /// Draws the lines on a terminal again; `cost` is that of all runs so far, in US dollars.
+    pub fn draw(&mut self, cost: f64) {
         if self.kind != Kind::Terminal {
             return;
         }
@@ -135,7 +133,7 @@ impl Progress {
         if self.running.len() > rows {
             lines.push(format!("  and {} more", self.running.len() - rows));
         }
-        lines.push(truncate(&self.summary(), width).into_owned());
+        lines.push(truncate(&self.summary(cost), width).into_owned());
         self.drawn = lines.len();
         stderr::write((lines.join("\n") + "\n").as_bytes());
     }

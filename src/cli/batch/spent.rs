@@ -184,6 +184,20 @@ impl BatchFolder {
         spent
     }
 
+    /// The cost of all runs of a task that runs on this machine; `None` if its session has nothing yet.
+    pub fn cost_at_work(&self, id: &str) -> Option<BatchCost> {
+        let mut first = Vec::new();
+        BufReader::new(open_regular(&self.run_file(id)).ok()?).read_until(b'\n', &mut first).ok()?;
+        let mut run = Run::default();
+        run.take(&first);
+        let Earlier { mut spent, session } = self.earlier(id);
+        if run.session != session {
+            let used = usage_of_session(run.session.as_deref()?)?;
+            spent.add(BatchCost::of(used.dollars(), used.total_tokens));
+        }
+        Some(spent)
+    }
+
     /// Notes why an attempt at a task ended before its tau ran, in place of what is known of the run before.
     pub fn note_failure(&self, id: &str, why: &str) {
         let write = || {
