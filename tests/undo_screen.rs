@@ -3,8 +3,10 @@
 
 use serde_json::json;
 
+use crate::live::{command, only_id, texts, wait_for_state};
 use crate::screen::Screen;
 use crate::support::server::{Act, Server, stream};
+use crate::time_limit::RunInTime as _;
 
 const SED: &str = "sed -i 's/line 3/LINE 3/' f*.txt && rm gone.txt && mkdir made && \
     echo GITHUB_TOKEN=ghp_$(printf x8Kq2Vb7Lm4Zt9Rw3Ys6Nd1Hf5Gj0Pc2TaQe) >made/new.txt";
@@ -118,6 +120,23 @@ async fn changes_are_listed_and_reverted_hunk_by_hunk() {
     screen.wait_for("Changes of this session: 21 files and 1 folder, +20 -20");
     assert!(!text(&screen, "f1.txt").contains("LINE"));
     assert!(text(&screen, "f2.txt").contains("LINE"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_session_is_undone_from_the_shell_by_its_process() {
+    let server = server().await;
+    let url = server.url();
+    let screen = changed(&url, "true");
+    let id = only_id(screen.home());
+    wait_for_state(screen.home(), &id, "idle");
+    let undone = command(screen.home(), &["undo", &id, "--to", "1", "--yes"]).output_in_time();
+    let (code, out, err) = texts(&undone);
+    assert_eq!((code, out.as_str()), (Some(0), "restored 22 files and 1 folder\n"), "{err}");
+    assert!(at(&screen, "gone.txt").exists() && !at(&screen, "made").exists());
+    // It stays open, and knows.
+    type_line(&screen, "/redo");
+    screen.wait_for("brought back the changes to 22 files and 1 folder");
+    assert!(!at(&screen, "gone.txt").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -56,7 +56,8 @@ impl SessionUndo {
             return Err("nothing is kept, because undo_quota is 0".into());
         }
         if !self.prepare() {
-            return Err("another tau has this session open".into());
+            return Err(UserError::new("another tau has this session open")
+                .remedy("use /undo there, or quit it first"));
         }
         Ok(())
     }

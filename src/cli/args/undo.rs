@@ -38,7 +38,7 @@ prompt N. A file that something else has changed as well stays as it is, unless 
 otherwise: `old` restores it, `merge` takes out only what the agent changed where that is possible.
 The conversation stays as it is; /undo in tau takes it back too.
 
-Exit codes: 0 done, 1 a file could not be restored, 2 usage, 3 no such session, or it is in use
+Exit codes: 0 done, 1 a file could not be restored, 2 usage, 3 no such session, or it is at work
 To send the word as a prompt: tau -- undo";
 
 /// The arguments of `tau undo`.

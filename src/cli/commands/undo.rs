@@ -1,4 +1,4 @@
-//! `tau diff` and `tau undo`: shows and reverts the file changes of an ended session.
+//! `tau diff` and `tau undo`: shows and reverts the file changes of a session.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
@@ -8,9 +8,10 @@ use super::{export, table};
 use crate::args::undo::{DiffArgs, SessionArgs, UndoArgs};
 use crate::compose::environment::{self, Environment};
 use crate::compose::{self, session_lookup};
+use crate::live::others::Others;
 use crate::process::confirmation::confirm;
 use crate::process::exit::{Exit, Refusal, say, warn};
-use crate::process::plain;
+use crate::process::{plain, runtime};
 use tau_agent::secrets::masking::Masking;
 use tau_agent::secrets::vault::Vault;
 use tau_agent::session::{Access, Session, list};
@@ -19,15 +20,17 @@ use tau_protocol::undo::{
     ChangeKind, ChangedFile, NotCovered, SessionChanges, UndoOrder, UndoPlan, UndoScope,
 };
 
-/// An ended session: its prompts, and its undo data.
-struct FinishedSession {
+/// A session: its prompts, its undo data, and the way to the process that may have it open.
+struct FoundSession {
+    id: String,
+    others: Others,
     masking: Masking,
     prompts: Vec<Prompt>,
     undo: Option<SessionUndo>,
 }
 
 /// Finds a session, or the last one of this directory.
-fn find(of: &SessionArgs) -> Result<FinishedSession, Refusal> {
+fn find(of: &SessionArgs) -> Result<FoundSession, Refusal> {
     let environment = Environment::of_sessions(of.session_dir.as_deref())?;
     let root = environment.settings.session_root(&environment.paths);
     let file = match of.session.as_deref() {
@@ -45,14 +48,16 @@ fn find(of: &SessionArgs) -> Result<FinishedSession, Refusal> {
     let undo = SessionUndo::open_finished(&options, &session.info().id);
     let own = export::secrets(&environment.keys);
     let masking = Masking::new(Vault::new(environment.settings.mask_secrets(), &own));
-    Ok(FinishedSession { masking, prompts: prompts(session.tree()), undo })
+    let others = Others::new(environment.paths, environment.settings.network());
+    let id = session.info().id.clone();
+    Ok(FoundSession { id, others, masking, prompts: prompts(session.tree()), undo })
 }
 
 /// Runs `tau diff`; returns the program's end.
 pub fn diff(args: &DiffArgs) -> Exit {
     let found = find(&args.of);
     match found {
-        Ok(FinishedSession { undo, mut masking, .. }) => {
+        Ok(FoundSession { undo, mut masking, .. }) => {
             let cwd = undo.as_ref().map(|undo| undo.cwd().to_owned()).unwrap_or_default();
             let mut changes = undo.map(|mut undo| undo.changes()).unwrap_or_default();
             changes.files.iter_mut().for_each(|file| masking.diff(&mut file.diff));
@@ -123,7 +128,7 @@ fn uncovered_notice(lost: &[NotCovered]) -> Option<String> {
 
 /// Runs `tau undo`; returns the program's end.
 pub fn undo(args: &UndoArgs) -> Result<Exit, Refusal> {
-    let FinishedSession { prompts, undo, .. } = find(&args.of)?;
+    let FoundSession { id, others, prompts, undo, .. } = find(&args.of)?;
     let Some(mut undo) = undo else { return Ok(say("this session changed no file\n")) };
     let Some(number) = args.to else { return Ok(say(&format_list(&mut undo, &prompts))) };
     let prompt = number
@@ -147,7 +152,11 @@ pub fn undo(args: &UndoArgs) -> Result<Exit, Refusal> {
         otherwise: args.conflicts.into(),
         ..UndoOrder::default()
     };
-    let report = undo.undo(&prompts, &order, None).map_err(Refusal::config)?;
+    let there = runtime::on_this_thread()?.block_on(others.undo(&id, &order)).map_err(Refusal::config)?;
+    let report = match there {
+        Some(report) => report,
+        None => undo.undo(&prompts, &order, None).map_err(Refusal::config)?,
+    };
     for notice in undo.take_notices() {
         warn(&notice);
     }

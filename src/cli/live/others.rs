@@ -17,6 +17,7 @@ use tau_app::slash::Commands;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::live_session::WaitingQuestions;
 use tau_protocol::query::QueryAnswer;
+use tau_protocol::undo::{RestoreReport, UndoOrder};
 use tau_tools::user_error::UserError;
 
 /// The longest wait for an answer.
@@ -90,6 +91,18 @@ impl Others {
         let path = format!("/api/sessions/{id}/abort");
         self.answer_of(id, server.tell(&path, &Value::Null)).await?;
         Ok(true)
+    }
+
+    /// Restores files in the process that has a session open; `None` if none has. The error is a sentence.
+    pub(crate) async fn undo(&self, id: &str, order: &UndoOrder) -> Result<Option<RestoreReport>, UserError> {
+        let Some(server) = self.server(id)? else { return Ok(None) };
+        if record::of(&self.paths, id).is_some_and(|found| found.state().is_at_work()) {
+            return Err(
+                UserError::new("this session is at work").remedy(format!("stop it first: tau stop {id}"))
+            );
+        }
+        let path = format!("/api/sessions/{id}/undo");
+        self.answer_of(id, server.ask_for(&path, order)).await.map(Some)
     }
 
     /// Sends a message to a session; one that no process has open continues in the background. The error is a
