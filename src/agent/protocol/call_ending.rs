@@ -3,7 +3,7 @@
 
 /// The result of a call that was not started before the user stopped the run.
 pub const ABORTED: &str = "aborted";
-/// The result of a call that waited for a decision when the user stopped the run, or the session closed.
+/// The result of a call that waited for a decision when the user stopped the run or closed the session.
 pub const UNANSWERED: &str =
     "denied: the run was stopped or the session closed before the user decided; the call was not run";
 /// The result of a call that did not end in time when it was aborted.

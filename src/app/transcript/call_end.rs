@@ -220,6 +220,8 @@ mod tests {
             "not run",
             "The answer was cut off before it was complete",
         );
+        let killed = "not run: tau ended before the user decided about this call";
+        check("bash", killed, Skipped, "not run", "tau ended before the user decided about this call");
         check("x", "interrupted: this call has no result; it may have run", Stopped, "interrupted", "");
     }
 

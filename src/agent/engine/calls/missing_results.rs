@@ -11,13 +11,15 @@ use crate::engine::gate;
 use crate::engine::state::Engine;
 use crate::session::entry::Body;
 use crate::session::unreported::UnreportedHelper;
-use tau_protocol::call_ending::UNANSWERED;
 use tau_protocol::message::{AssistantMessage, Message, ToolCall, ToolResultMessage};
 use tau_tools::delegate::{self, HelperReport, HelperState};
 use tau_tools::{Content, Details, OutputLimits, ask_user, command_result, plan};
 
 /// The result of a call during which tau was killed.
 const INTERRUPTED: &str = "interrupted: this call has no result; it may have run in part";
+
+/// The result of a call that waited for a decision when tau was killed.
+const UNDECIDED: &str = "not run: tau ended before the user decided about this call";
 
 /// The result of a question that was open when tau was killed.
 const NOT_ANSWERED: &str =
@@ -59,7 +61,7 @@ fn of_answer(engine: &Engine, answer: &AssistantMessage, answered: &HashSet<&str
             return of_helper(call, take(&mut helpers, call));
         }
         let text = match call.name.as_str() {
-            _ if unanswered.contains(&call.id) => UNANSWERED,
+            _ if unanswered.contains(&call.id) => UNDECIDED,
             ask_user::NAME | plan::SUBMIT => NOT_ANSWERED,
             _ => INTERRUPTED,
         };
