@@ -453,17 +453,21 @@ fn a_session_that_is_left_continues_and_comes_back_with_the_draft() {
     let id = only_id(&home);
     first.type_keys("work on\r");
     wait_for_state(&home, &id, "running");
-    first.type_keys("a draft");
-    first.wait_for("a draft");
+    let paste = "a line\r".repeat(30);
+    first.type_keys(&format!("a draft: \x1b[200~{paste}\x1b[201~ ok?\x1b[D\x1b[D\x1b[D"));
+    first.wait_for("a draft: [paste #1 +30 lines] ok?");
     first.type_keys("\x18b");
     first.wait_for("exit=0");
     first.wait_for(&format!("the session continues: tau attach {id}"));
     assert_eq!(state(&home, &id).as_deref(), Some("running"));
     let again = other_terminal(&home, &format!("$TAU_BIN attach {id}"));
-    again.wait_for("a draft");
+    again.wait_for("a draft: [paste #1 +30 lines] ok?");
     again.wait_for("while you were away");
     again.wait_for(" ~/work");
-    again.type_keys("\x15\x04");
+    // Where the cursor was.
+    again.type_keys("is it ");
+    again.wait_for("a draft: [paste #1 +30 lines] is it ok?");
+    again.type_keys("\x1b[F\x15\x04");
     again.wait_for("exit=0");
     let (code, _, _) = texts(&command(&home, &["wait", &id]).output_in_time());
     assert_eq!(code, Some(0));

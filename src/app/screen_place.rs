@@ -2,18 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use tau_protocol::message::Block;
+use super::composer::Draft;
 
 /// The draft and the scroll position of a screen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScreenPlace {
-    /// The text in the composer, with its pastes.
-    pub draft: String,
-    /// The pictures of the draft.
-    pub pictures: Vec<Block>,
-    /// The drafts that were set aside, with their pictures, the newest last.
-    pub set_aside: Vec<(String, Vec<Block>)>,
+    /// The draft in the composer.
+    pub draft: Draft,
+    /// The drafts that were set aside, the newest last.
+    pub set_aside: Vec<Draft>,
     /// The first row; `None` at the tail.
     pub top: Option<TopRow>,
 }

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use tau_protocol::message::Block;
 
 /// A paste of more lines than this becomes a chip.
@@ -23,7 +25,7 @@ pub(crate) fn is_long(text: &str) -> bool {
 }
 
 /// The content behind a label.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Chip {
     Paste { label: String, text: String },
     Picture { label: String, data: String, mime_type: String },
@@ -38,7 +40,7 @@ impl Chip {
 }
 
 /// The chips of the composer's text, oldest first.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Chips(Vec<Chip>);
 
 impl Chips {

@@ -24,6 +24,7 @@ use layout::ComposerLayout;
 use ratatui::buffer::CellWidth;
 use register::Register;
 use segments::Segment;
+use serde::{Deserialize, Serialize};
 use tau_protocol::message::Block;
 use vim::Vim;
 
@@ -50,15 +51,41 @@ struct Step {
 }
 
 /// A text that was being written, with its cursor, pastes and pictures.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "SavedDraft", into = "SavedDraft")]
 pub struct Draft {
     buffer: Buffer,
     chips: Chips,
 }
 
+/// A draft in a file.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct SavedDraft {
+    /// With chips as their labels.
+    text: String,
+    chips: Chips,
+    cursor: (usize, usize),
+}
+
+impl From<Draft> for SavedDraft {
+    fn from(Draft { buffer, chips }: Draft) -> Self {
+        SavedDraft { text: buffer.lines().join("\n"), chips, cursor: buffer.cursor() }
+    }
+}
+
+impl From<SavedDraft> for Draft {
+    fn from(SavedDraft { text, chips, cursor: (row, column) }: SavedDraft) -> Self {
+        let mut buffer = Buffer::default();
+        buffer.insert(&clean(&text));
+        buffer.jump(row, column);
+        Draft { buffer, chips }
+    }
+}
+
 impl Draft {
     /// The text with every paste in full, and the pictures in it.
-    pub(crate) fn expanded_content(&self) -> (String, Vec<Block>) {
+    pub fn expanded_content(&self) -> (String, Vec<Block>) {
         self.chips.expand(&self.buffer.lines().join("\n"))
     }
 
@@ -292,7 +319,8 @@ impl Composer {
         self.history.add(text, None);
     }
 
-    fn draft(&self) -> Draft {
+    /// The text that is being written.
+    pub(crate) fn draft(&self) -> Draft {
         Draft { buffer: self.buffer.clone(), chips: self.chips.clone() }
     }
 

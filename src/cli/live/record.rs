@@ -429,6 +429,7 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tau_app::screen_place::TopRow;
 
     fn record(id: &str, state: LiveState) -> LiveRecord {
         LiveRecord { id: id.to_owned(), address: "unix:/x".to_owned(), state, ..LiveRecord::default() }
@@ -500,7 +501,7 @@ mod tests {
     fn what_was_typed_is_kept_until_a_screen_shows_it() {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::under(dir.path());
-        let place = ScreenPlace { draft: "half a".to_owned(), ..ScreenPlace::default() };
+        let place = ScreenPlace { top: Some(TopRow::default()), ..ScreenPlace::default() };
         keep_screen(&paths, "a", &place).unwrap();
         std::fs::write(screen_file(&paths, "damaged"), "{").unwrap();
         std::fs::write(dir.path().join("other.screen"), serde_json::to_vec(&place).unwrap()).unwrap();

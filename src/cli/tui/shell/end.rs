@@ -106,9 +106,8 @@ impl Shell {
             return;
         };
         let services = self.requests.services();
-        let drafts = place.set_aside.iter().map(|(text, _)| text).chain([&place.draft]);
-        for draft in drafts {
-            if let Err(error) = services.history.append(&services.cwd, draft) {
+        for draft in place.set_aside.iter().chain([&place.draft]) {
+            if let Err(error) = services.history.append(&services.cwd, &draft.expanded_content().0) {
                 tracing::warn!(%error, "a draft could not be kept");
             }
         }
