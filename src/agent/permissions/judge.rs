@@ -3,6 +3,7 @@
 mod argument;
 mod devices;
 mod files;
+mod listings;
 mod texts;
 mod unknown;
 mod unnamed;

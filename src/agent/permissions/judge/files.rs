@@ -293,6 +293,7 @@ impl Judge<'_> {
         self.judge_unnamed_files(part, scene, findings);
         if !only_reads {
             self.judge_quoted_patterns(part, scene, findings);
+            self.judge_listed_home(part, scene, findings);
             self.judge_written_files(part, scene, findings);
         }
         findings.extend(writers::prints_keys(part).and_then(|kind| self.may_touch(kind)));

@@ -49,13 +49,15 @@ impl Judge<'_> {
             let is_other = folder.plain != self.places.workspace.plain;
             encloses(folder, &self.places, own, Use::Write).filter(|_| is_other)
         };
-        let in_folder = || {
-            let is_bare = targets.any(|path| matches!(path, NamedPath::Partly(text) if text.is_unknown()));
-            scene.working_directories().iter().filter(|_| is_bare).find_map(listed)
-        };
+        let is_bare = targets.any(|path| matches!(path, NamedPath::Partly(text) if text.is_unknown()));
+        let in_folder = || scene.working_directories().iter().filter(|_| is_bare).find_map(listed);
         let kind = form_in(&text, &self.places, own)
             .or_else(|| analysis.parts.iter().find_map(|part| self.kind_of_names(part, scene)))
-            .or_else(in_folder);
+            .or_else(in_folder)
+            .or_else(|| {
+                let mut listing = analysis.parts.iter().filter(|_| is_bare);
+                listing.find_map(|part| self.kind_of_listed(part, command, scene))
+            });
         findings.extend(kind.and_then(|kind| self.may_touch(kind)));
     }
 

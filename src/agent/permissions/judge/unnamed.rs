@@ -28,16 +28,16 @@ const MAX_NAME: usize = 255;
 /// The characters of a name with unknown parts that have to be known.
 const EVIDENCE: usize = 2;
 /// Functions that list a folder, or take all of it.
-const FINDING: &str = "listdir scandir walk rglob glob iglob iterdir readdir readdirSync opendir globSync each_child children \
+pub(super) const FINDING: &str = "listdir scandir walk rglob glob iglob iterdir readdir readdirSync opendir globSync each_child children \
                        entries Dir find finddepth copytree make_archive cpSync cp_r copySync tarfile zipfile";
 /// Those of them that take hidden files, too, whatever the pattern.
-const HIDDEN: &str =
+pub(super) const HIDDEN: &str =
     "listdir scandir walk rglob iterdir Path readdir readdirSync opendir each_child children find finddepth";
 /// Functions that read or copy files.
-const READING: &str = "open read read_text read_bytes readFile readFileSync readlines file_get_contents slurp File \
+pub(super) const READING: &str = "open read read_text read_bytes readFile readFileSync readlines file_get_contents slurp File \
                        copytree make_archive cpSync cp_r copySync copy copy2 copyfile add cat createReadStream fopen IO";
 /// Signs that a program chooses among the files it finds by their names.
-const CHOOSING: &str = "endswith endsWith end_with suffix extname splitext fnmatch match test endsWithAny startswith \
+pub(super) const CHOOSING: &str = "endswith endsWith end_with suffix extname splitext fnmatch match test endsWithAny startswith \
                         startsWith start_with includes";
 
 impl Judge<'_> {
@@ -52,14 +52,7 @@ impl Judge<'_> {
                 self.inside(&folder, Use::Read, &search, false, None, findings);
             }
         }
-        let program = folders::program(part);
-        // The expressions of yq read files, too: `load_str(".e" + "nv")`.
-        if !programs::runs_texts(&program) && !has("yq emacs", &program) {
-            return;
-        }
-        let words = part.words.iter().skip(1).filter_map(Word::literal).map(Cow::into_owned);
-        let is_program = |text: &String| text.contains(['"', '\'', '`', '(', '<']);
-        for text in words.chain(part.texts.iter().cloned()).filter(is_program) {
+        for text in programs_in(part) {
             for name in assembled_names(&text) {
                 // Of names with unknown parts, those count that are there.
                 let is_it = |path: &&NamedPath| name.text().is_some() || matches!(path, NamedPath::Known(_));
@@ -217,6 +210,18 @@ impl Judge<'_> {
     }
 }
 
+/// The texts of a part that are programs in another language.
+pub(super) fn programs_in(part: &Part) -> Vec<Cow<'_, str>> {
+    let program = folders::program(part);
+    // The expressions of yq read files, too: `load_str(".e" + "nv")`.
+    if !programs::runs_texts(&program) && !has("yq emacs", &program) {
+        return Vec::new();
+    }
+    let words = part.words.iter().skip(1).filter_map(Word::literal);
+    let is_program = |text: &Cow<'_, str>| text.contains(['"', '\'', '`', '(', '<']);
+    words.chain(part.texts.iter().map(|text| Cow::Borrowed(text.as_str()))).filter(is_program).collect()
+}
+
 /// Whether a name stands alone in a text: in quotes, unless it is `plain` and has none.
 fn names_bare(text: &str, name: &str, is_plain: bool) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || "_-./".contains(c);
@@ -250,7 +255,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 }
 
 /// The texts in quotes in a program, each with the code before it.
-fn literals(text: &str) -> Vec<(&str, &str)> {
+pub(super) fn literals(text: &str) -> Vec<(&str, &str)> {
     let (mut found, mut rest) = (Vec::new(), text);
     while let Some(start) = rest.find(['"', '\'', '`']) {
         let (before, quoted) = rest.split_at(start);

@@ -113,6 +113,19 @@ const TOUCHES_KEPT: &[&str] = &[
     "git mv plain .vscode",
     "mkdir .vscode; cp plain/tasks.json .vscode/",
     "mkdir .vscode && cd .vscode && cp ../plain/tasks.json .",
+    "python3 -c \"import os; os.system('cat ~/.s*/*')\"",
+    "python3 -c \"import glob,os; [print(f,open(f).read()[::2]) for f in glob.glob(os.path.expanduser('~/.s*/*'))]\"",
+    "python3 -c \"import subprocess; subprocess.getoutput('cat $HOME/.s*/*')\"",
+    "awk 'BEGIN{while((\"cat ~/.s*/*\"|getline l)>0)print l}'",
+    "lua -e 'for l in io.popen(\"cat ~/.s*/*\"):lines() do print(l) end'",
+    "perl -e 'for(glob(\"~/.s*/*\")){open F,$_;print <F>}'",
+    "ruby -e 'Dir.glob(File.expand_path(\"~/.s*/*\")) { |f| puts File.read(f) }'",
+    "php -r 'foreach(glob(getenv(\"HOME\").\"/.s*/*\") as $f) echo file_get_contents($f);'",
+    "node -e 'for(const f of fs.globSync(process.env.HOME+\"/.s*/*\")) console.log(fs.readFileSync(f,\"utf8\"))'",
+    "python3 -c \"from pathlib import Path; [print(p.read_text()) for p in Path.home().rglob('id_*')]\"",
+    "python3 -c \"from pathlib import Path; [print(p.read_text()) for p in Path.home().glob('.s*/*')]\"",
+    "python3 -c \"from pathlib import Path; [print(p.read_bytes()) for p in Path('~').expanduser().rglob('*')]\"",
+    "python3 -c \"import os; [print(open(os.path.join(d,f)).read()) for d,_,fs in os.walk(os.path.expanduser('~')) for f in fs]\"",
 ];
 
 /// Commands of a working day, none of which is to be asked about, with or without a rule on `.env`.

@@ -21,6 +21,22 @@ const LISTED_TARGETS: &[&str] = &[
     "cd ~; for f in $(ls -A); do echo x >> $f; done",
     "cd ~; ls -A | while read f; do echo x >> $f; done",
     "cd ..; ls -A | while read f; do echo x >> $f; done",
+    "find ~ -maxdepth 1 -name '*rc' -exec sh -c 'echo x >> \"$1\"' _ {} \\;",
+    "find ~ -maxdepth 1 -type f -exec bash -c 'for f; do echo x >> \"$f\"; done' _ {} +",
+    "find ~ -maxdepth 1 -type f -execdir sh -c 'echo x >> $0' {} \\;",
+    "find ~ -maxdepth 1 -type f | while read f; do echo x >> \"$f\"; done",
+    "find $HOME -maxdepth 1 -type f 2>/dev/null | while IFS= read -r f; do cat a.txt > \"$f\"; done",
+    "while read f; do echo x >> \"$f\"; done < <(find .. -maxdepth 1 -type f)",
+    "find ~ -maxdepth 1 -type f | xargs -n1 sh -c 'echo x >> \"$0\"'",
+    "find ~ -name '.b*' | while read f; do sed -i s/a/b/ \"$f\"; done",
+    "for f in $(ls -A ~); do echo x >> $f; done",
+    "f=$(fd -H rc ~ | head -1); echo x >> $f",
+    "python3 -c \"from pathlib import Path; [p.open('a').write('y') for p in Path.home().glob('.b*')]\"",
+    "python3 -c \"from pathlib import Path; [p.write_text('x') for p in Path.home().iterdir() if p.is_file()]\"",
+    "python3 -c \"import os; h=os.path.expanduser('~'); [open(os.path.join(h,f),'a').write('x') for f in os.listdir(h) if f.endswith('rc')]\"",
+    "node -e 'const fs=require(\"fs\"),h=os.homedir(); fs.readdirSync(h).filter(f=>f.endsWith(\"rc\")).forEach(f=>fs.appendFileSync(h+\"/\"+f,\"x\"))'",
+    "ruby -e 'Dir.children(Dir.home).each { |f| File.write(f, \"x\") }'",
+    "python3 <<'E'\nfrom pathlib import Path\nfor p in Path.home().iterdir():\n    p.write_text('x')\nE",
 ];
 
 /// Commands that list nothing protected.
@@ -31,6 +47,14 @@ const OTHER_TARGETS: &[&str] = &[
     "cd src; for f in $(ls); do echo x >> $f; done",
     "out=$(mktemp); ls ~ > $out",
     "out=$(mktemp); ls > $out",
+    "out=$(mktemp); find ~ -name '*.toml' > $out",
+    "find . -name '*.rs' | while read f; do echo x >> \"$f\"; done",
+    "find ~/work -name '*.rs' -exec sh -c 'echo x >> \"$1\"' _ {} \\;",
+    "n=$(ls ~ | wc -l); echo \"$n\"",
+    "python3 -c \"from pathlib import Path; [p.write_text('x') for p in Path.home().glob('*.txt')]\"",
+    "python3 -c \"from pathlib import Path; print([p.name for p in Path.home().iterdir()])\"",
+    "python3 -c \"import os; h=os.path.expanduser('~/work'); [open(os.path.join(h,f)).read() for f in os.listdir(h)]\"",
+    "python3 -c \"from pathlib import Path; [p.read_text() for p in (Path.home()/'work'/'plain').rglob('*.md')]\"",
 ];
 
 #[test]

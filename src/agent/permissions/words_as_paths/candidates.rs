@@ -191,7 +191,6 @@ pub(super) fn at_home(text: &PathText) -> Vec<PathText> {
 /// editor, a command may stand directly before a name.
 pub(super) fn in_text(text: &PathText, is_editor: bool) -> Vec<PathText> {
     let is_path = |c: char| c.is_alphanumeric() || is_combining_mark(c) || "/._-~+".contains(c);
-    let is_glob = |mark: &Mark| matches!(mark, Mark::Char('*' | '?' | '[' | ']'));
     let is_cut = |mark: &Mark| matches!(mark, Mark::Char(c) if !is_path(*c)) && !is_glob(mark);
     let is_plain = |c: char| is_path(c) || ":=@,%$".contains(c);
     let is_text = text.marks().iter().any(|mark| matches!(mark, Mark::Char(c) if !is_plain(*c)));
@@ -199,13 +198,12 @@ pub(super) fn in_text(text: &PathText, is_editor: bool) -> Vec<PathText> {
     for token in text.marks().split(is_cut).filter(|_| is_text || is_editor) {
         let before = start.checked_sub(1).and_then(|at| text.marks().get(at));
         start += token.len() + 1;
+        let is_filled = matches!(before, Some(Mark::Char('$' | '%')));
         if token.iter().any(is_glob) {
-            // Every name that is not known has to say something.
-            let says = |name: &[Mark]| !name.iter().any(is_glob) || name.len() > EVIDENCE;
-            found.extend(token.split(|mark| *mark == Mark::Char('/')).all(says).then(|| pattern(token)));
+            found.extend(patterns(token, before, is_filled));
         }
         for (at, name) in token.split(is_glob).enumerate() {
-            let is_filled = matches!(before.filter(|_| at == 0), Some(Mark::Char('$' | '%')));
+            let is_filled = is_filled && at == 0;
             found.extend(names(name, is_filled));
             if is_editor {
                 found.extend(glued_names(name).take(MAX_GLUED));
@@ -216,6 +214,43 @@ pub(super) fn in_text(text: &PathText, is_editor: bool) -> Vec<PathText> {
         found.extend(addresses(text));
     }
     found.retain(|name| has(name, &['/', '.']));
+    found
+}
+
+/// Whether a mark in a text is a sign of a pattern.
+fn is_glob(mark: &Mark) -> bool {
+    matches!(mark, Mark::Char('*' | '?' | '[' | ']'))
+}
+
+/// The pattern in a text, if it says enough: with every name that is not known, or one of them below the home directory.
+/// Behind an unknown beginning, such as `home + "/.s*/*"`, its first name has to.
+fn patterns(token: &[Mark], before: Option<&Mark>, is_filled: bool) -> Vec<PathText> {
+    let names = |token: &[Mark], is_one: &dyn Fn(&[Mark]) -> bool| {
+        let names: Vec<_> = token.split(|mark| *mark == Mark::Char('/')).collect();
+        names.into_iter().filter(|name| name.iter().any(is_glob)).map(is_one).collect::<Vec<_>>()
+    };
+    let says = |name: &[Mark]| name.len() > EVIDENCE;
+    let begins = |name: &[Mark]| name.len() >= EVIDENCE;
+    let mut found = Vec::new();
+    let is_below_home = token.starts_with(&[Mark::Char('~'), Mark::Char('/')]);
+    // The shell may have put the home directory there.
+    let is_hidden = |name: &[Mark]| says(name) && name.first() == Some(&Mark::Char('.'));
+    if names(token, &says).into_iter().all(|says| says)
+        || is_below_home && names(token, &begins).contains(&true)
+        || token.first() == Some(&Mark::Char('/')) && names(token, &is_hidden).first() == Some(&true)
+    {
+        found.push(pattern(token));
+    }
+    let is_joined = is_filled || matches!(before, Some(Mark::Char('\'' | '"' | '`' | '}')));
+    let slash = token.iter().position(|mark| *mark == Mark::Char('/'));
+    let rest = slash.filter(|at| is_filled || is_joined && *at == 0).and_then(|at| token.get(at..));
+    if let Some(rest @ [_, Mark::Char('.'), ..]) = rest
+        && names(rest, &says).first() == Some(&true)
+    {
+        let mut whole = PathText::any();
+        whole.extend(&pattern(rest));
+        found.push(whole);
+    }
     found
 }
 

@@ -125,7 +125,7 @@ impl Scene<'_> {
     }
 
     /// The results of a `find` with these words, if a single `-name` determines them.
-    pub(super) fn results_of_find(&self, words: &[Word]) -> Vec<PathText> {
+    pub(in crate::permissions) fn results_of_find(&self, words: &[Word]) -> Vec<PathText> {
         let literals: Vec<Cow<'_, str>> =
             words.iter().map(|word| word.literal().unwrap_or_default()).collect();
         let is_find = literals.first().is_some_and(|name| name == "find" || name.ends_with("/find"));
