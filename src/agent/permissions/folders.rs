@@ -158,6 +158,12 @@ pub(super) fn reads_names_only(part: &Part) -> bool {
         || name == "rm"
 }
 
+/// Whether a part, which only reads, prints nothing of the files that it reads but names, figures or lines that match.
+pub(super) fn prints_no_contents(part: &Part) -> bool {
+    let name = program(part);
+    reads_names_only(part) || has("git wc file", &name) || SEARCHERS.iter().any(|(it, _)| *it == name)
+}
+
 /// The ends of the names of the files of a folder that a part changes without printing them; empty if of any.
 pub(super) fn rewritten_files(part: &Part) -> Option<&'static str> {
     let name = builder(part);

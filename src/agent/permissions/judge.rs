@@ -2,6 +2,7 @@
 
 mod argument;
 mod devices;
+mod fed;
 mod files;
 mod listings;
 mod texts;
@@ -178,6 +179,7 @@ impl Judge<'_> {
             let is_doubted = analysis.doubts.iter().any(|doubt| overlap(doubt, part));
             self.part(part, bare, is_doubted, &analysis, &scene, findings);
             self.commands_in_texts(part, &scene, 0, findings);
+            self.judge_given_names(part, command, &analysis, &scene, findings);
             let text = command.get(part.span.clone()).unwrap_or_default();
             for finding in findings.iter_mut().skip(before) {
                 finding.part = text.to_owned();

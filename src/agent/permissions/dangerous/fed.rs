@@ -46,8 +46,12 @@ pub(super) fn find_loss(
     })
 }
 
-/// The parts whose output names what a part removes, and whether something chooses among it.
-fn sources<'a>(part: &Part, command: &str, analysis: &'a Analysis) -> (Vec<&'a Part>, bool) {
+/// The parts whose output names what a part gets, and whether something chooses among it.
+pub(in crate::permissions) fn sources<'a>(
+    part: &Part,
+    command: &str,
+    analysis: &'a Analysis,
+) -> (Vec<&'a Part>, bool) {
     let is_of_find =
         part.outer.last().is_some_and(|(words, _)| programs::name(words).is_some_and(|name| name == "find"));
     let is_open = |word: &&Word| is_filled_in(word) || whole(word).is_some();

@@ -5,7 +5,7 @@
 
 mod devices;
 mod downloads;
-mod fed;
+pub(super) mod fed;
 mod finding;
 mod git;
 mod hidden;

@@ -72,7 +72,7 @@ impl Judge<'_> {
     }
 
     /// Whether a file is in the workspace, by its given and its real path.
-    fn is_in_workspace(&self, path: &JudgedPath) -> bool {
+    pub(super) fn is_in_workspace(&self, path: &JudgedPath) -> bool {
         let workspace = &self.places.workspace;
         path.plain.starts_with(&workspace.plain) && path.real.starts_with(&workspace.real)
     }

@@ -133,6 +133,39 @@ fn a_pattern_that_lists_names_reads_no_key() {
 }
 
 #[test]
+fn names_from_elsewhere_may_be_those_of_key_files() {
+    let stage = Stage::new();
+    std::fs::remove_file(stage.work().join("keys")).unwrap();
+    let given = [
+        "xargs rev < list",
+        "xargs cat < list",
+        "cat $(cat list)",
+        "cat $(< list)",
+        "cat $(ls plain)",
+        "while read f; do cat $f; done < list",
+        "find . -type f -exec cat {} +",
+        "find . -type f | xargs cat",
+        "find . -name 'k*' -exec cat {} \\;",
+        "find plain -type f | head -3 | xargs base64",
+        "cat list | xargs -n1 rev",
+    ];
+    let others = [
+        "find . -name '*.rs' -exec cat {} +", "find . -name '*.rs' | xargs head -3",
+        "find src -type f | xargs cat", "find . -type f | xargs wc -l", "xargs ls < list",
+        "echo a.txt | xargs cat", "cat src/$(ls src)", "find . -type f | xargs grep -n main",
+        "ls $(cat list)",
+    ];
+    for mode in [PermissionMode::Auto, PermissionMode::Ask] {
+        stage.check(&stage.permissions(&[]), mode, &[Allow], &given);
+    }
+    std::fs::write(stage.work().join("plain/key.pem"), "").unwrap();
+    for mode in [PermissionMode::Auto, PermissionMode::Ask] {
+        stage.check(&stage.permissions(&[]), mode, &[Ask], &given);
+        stage.check(&stage.permissions(&[]), mode, &[Allow], &others);
+    }
+}
+
+#[test]
 fn a_subcommand_is_a_file_where_there_is_one() {
     let stage = Stage::new();
     std::fs::remove_file(stage.work().join("keys")).unwrap();

@@ -188,6 +188,20 @@ fn is_key(names: &[Cow<'_, str>], at_home: bool) -> bool {
         || KEY_ENDS.iter().any(|end| last.len() > end.len() && last.ends_with(end))
 }
 
+/// Whether a file with that name contains keys, wherever it is.
+pub(super) fn is_key_name(name: &str) -> bool {
+    is_key(&[lower(Cow::Borrowed(name))], false)
+}
+
+/// Whether the last name of a path that is not fully known may be that of a file with keys.
+pub(super) fn may_name_key(path: &PathText) -> bool {
+    let lower = path.to_lowercase();
+    let last = lower.names().last().unwrap_or_default();
+    let name: Vec<Mark> = last.iter().filter(|mark| **mark != Mark::Folders).copied().collect();
+    let table = PlaceTable::get();
+    table.key_names.iter().chain(&table.key_ends).any(|key| key.meets_marks(&name))
+}
+
 /// Like [`protected_kind`], for an absolute path that is not fully known. A part that may be anything counts only
 /// if the rest is specific enough: a place in the home directory, or a form of a protected name.
 pub(super) fn may_be_protected(

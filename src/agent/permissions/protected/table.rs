@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::places::places;
-use super::{KEY_NAMES, KEY_PLACES, LiteralPart, ProtectedKind, READ_BY_PROGRAMS, SYSTEM_KEYS};
+use super::{KEY_ENDS, KEY_NAMES, KEY_PLACES, LiteralPart, ProtectedKind, READ_BY_PROGRAMS, SYSTEM_KEYS};
 use crate::permissions::path_text::{self, Area, Mark, PathText};
 
 /// The minimum length of a name that is recognised without its dot.
@@ -41,6 +41,8 @@ pub(super) struct PlaceTable {
     dotless: HashMap<String, ProtectedKind>,
     /// Names of files with keys, wherever they are.
     pub(super) key_names: Vec<PathText>,
+    /// Names that end as those of such files do.
+    pub(super) key_ends: Vec<PathText>,
     /// Names of folders with keys.
     pub(super) key_folders: Vec<PathText>,
     /// Files and folders with keys, in the home directory and in the system's.
@@ -69,11 +71,22 @@ impl PlaceTable {
         let key_folders = KEY_PLACES.iter().filter(|place| !place.contains('/'));
         let [key_names, key_folders] = [key_names.collect::<Vec<_>>(), key_folders.collect()]
             .map(|names| names.into_iter().map(|name| PathText::literal(name)).collect());
+        let key_ends = KEY_ENDS.iter().flat_map(|end| path_text::of_glob(&format!("*{end}"))).collect();
         let area = |place: &&str| Area::new(PathText::literal(&place.to_lowercase()));
         let key_places = KEY_PLACES.iter().chain(&READ_BY_PROGRAMS);
         let (key_places, system_keys) = (key_places.map(area), SYSTEM_KEYS.iter().map(area));
         let (key_places, system_keys) = (key_places.collect(), system_keys.collect());
-        PlaceTable { places, first, patterns, dotless, key_names, key_folders, key_places, system_keys }
+        PlaceTable {
+            places,
+            first,
+            patterns,
+            dotless,
+            key_names,
+            key_ends,
+            key_folders,
+            key_places,
+            system_keys,
+        }
     }
 
     /// The kind of the place that a path is in: `names` are its names from the anchor on, in lower case.
