@@ -209,7 +209,10 @@ pub(super) fn leaves_folders(part: &Part) -> bool {
             let subcommand = git_subcommand(part).unwrap_or_default();
             let compares = subcommand == "diff";
             let unstages = subcommand == "restore" && has("S", "--staged") && !has("W", "--worktree");
-            let adds_ignored = ["add", "stage"].contains(&subcommand.as_ref()) && has("f", "--force");
+            let starts = || part.words.iter().filter_map(|word| word.pieces.first().and_then(Piece::text));
+            let is_of_other_tree = || starts().any(|text| text.starts_with("--work-tree"));
+            let adds_ignored = ["add", "stage"].contains(&subcommand.as_ref())
+                && (has("f", "--force") || is_of_other_tree());
             (unstages || GIT_NAMES.contains(&subcommand.as_ref()))
                 && !adds_ignored
                 && !has("", "--no-index")

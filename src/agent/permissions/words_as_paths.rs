@@ -475,7 +475,7 @@ impl<'a> Scene<'a> {
     }
 
     /// The existing folders that a word names.
-    fn folder(&self, word: &Word) -> Vec<PathBuf> {
+    pub(super) fn folder(&self, word: &Word) -> Vec<PathBuf> {
         let texts = self.texts(word).into_iter().flat_map(|text| match text.starts_with("-") {
             true => candidates(&text, false),
             false => vec![text],

@@ -14,6 +14,7 @@ use crate::permissions::protected::{
 };
 use crate::permissions::rule::{Pattern, Rule};
 use crate::permissions::shell::{Direction, Part, Redirect, Word};
+use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::{NamedPath, Naming, PathMention, Scene};
 use crate::permissions::{CallFacts, Verdict, folders, links, programs, suggest, writers};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
@@ -251,7 +252,7 @@ impl Judge<'_> {
                         self.check_protected_path(known, is_used, findings);
                     }
                     if how == Naming::Word && counts && is_folder {
-                        self.folder(part, known, only_reads, findings);
+                        self.folder(part, known, only_reads, scene, findings);
                     }
                     let is_made = !only_reads && folders::makes_folders(part, is_folder);
                     if how == Naming::Word
@@ -287,13 +288,12 @@ impl Judge<'_> {
         self.judge_input_files(part, scene, findings);
         if folders::searches_here(part, |word| scene.is_there(word)) {
             for folder in scene.working_directories() {
-                self.folder(part, &folder, only_reads, findings);
+                self.folder(part, &folder, only_reads, scene, findings);
             }
         }
         self.judge_unnamed_files(part, scene, findings);
         if !only_reads {
             self.judge_quoted_patterns(part, scene, findings);
-            self.judge_listed_home(part, scene, findings);
             self.judge_written_files(part, scene, findings);
         }
         findings.extend(writers::prints_keys(part).and_then(|kind| self.may_touch(kind)));
@@ -307,6 +307,7 @@ impl Judge<'_> {
             }
         }
         self.judge_bare_names(part, scene, findings);
+        self.judge_listed_home(part, scene, findings);
         findings.extend(writers::writes(part).and_then(|kind| self.may_touch(kind)));
     }
 
@@ -367,7 +368,15 @@ impl Judge<'_> {
     }
 
     /// Judges a folder that a command names.
-    fn folder(&self, part: &Part, path: &JudgedPath, only_reads: bool, findings: &mut Vec<Finding>) {
+    fn folder(
+        &self,
+        part: &Part,
+        path: &JudgedPath,
+        only_reads: bool,
+        scene: &Scene<'_>,
+        findings: &mut Vec<Finding>,
+    ) {
+        self.judge_home_operand(part, path, only_reads, scene, findings);
         let replaces = folders::replaces_folders(part);
         if replaces || !folders::leaves_folders(part) {
             let search = Search::of(part);
@@ -387,6 +396,28 @@ impl Judge<'_> {
             {
                 findings.extend(self.may_touch(kind));
             }
+        }
+    }
+
+    /// Judges the home directory, or a folder that holds it, as an operand of a program that may send or serve it.
+    fn judge_home_operand(
+        &self,
+        part: &Part,
+        path: &JudgedPath,
+        only_reads: bool,
+        scene: &Scene<'_>,
+        findings: &mut Vec<Finding>,
+    ) {
+        let mut homes = self.places.home.iter().flat_map(JudgedPath::forms);
+        let holds_home = homes.any(|home| home.starts_with(&path.real)) && path.real.parent().is_some();
+        // These only put files there.
+        let is_receiving = has("wget curl", &folders::program(part));
+        if only_reads || !holds_home || is_receiving || folders::leaves_folders(part) {
+            return;
+        }
+        let mut words = part.words.iter().skip(1);
+        if words.any(|word| scene.folder(word).contains(&path.real)) {
+            findings.extend(self.secret_kind_in(&path.real).and_then(|kind| self.may_touch(kind)));
         }
     }
 

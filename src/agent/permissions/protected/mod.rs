@@ -77,7 +77,7 @@ const KEY_NAMES: [&str; 17] = *tau_tools::words!(
      .pypirc .htpasswd auth.json"
 );
 /// Suffixes of the names of files with keys.
-const KEY_ENDS: [&str; 7] = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
+const KEY_ENDS: [&str; 8] = [".p8", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
 /// Files and folders with keys in the home directory.
 const KEY_PLACES: &[&str] = tau_tools::words!(
     ".aws .gnupg .kube .docker/config.json .config/gcloud .config/gh .azure .cargo/credentials.toml \
@@ -88,11 +88,15 @@ const KEY_PLACES: &[&str] = tau_tools::words!(
      .config/BraveSoftware .cache/huggingface/token .huggingface/token .bitcoin .electrum .ethereum \
      .config/solana/id.json .config/age .s3cfg .boto .my.cnf .msmtprc .mbsyncrc .kaggle/kaggle.json .databrickscfg \
      .pulumi/credentials.json .config/stripe .config/.wrangler .config/pypoetry/auth.toml .config/ngrok .aliyun \
-     .thunderbird .Xauthority .local/share/atuin/key .weechat/sec.conf"
+     .thunderbird .Xauthority .local/share/atuin/key .weechat/sec.conf .config/hcloud .config/glab-cli \
+     .fly/config.yml .railway/config.json .netlify/config.json .config/netlify .config/argocd .sentryclirc \
+     .config/configstore .clasprc.json .claude.json .ngrok2 .subversion/auth .config/filezilla .config/Slack \
+     .config/Signal .offlineimaprc .fetchmailrc"
 );
 
 /// Such files that programs read by themselves, so that no confinement can keep them away.
-const READ_BY_PROGRAMS: [&str; 3] = [".npmrc", ".yarnrc.yml", ".m2/settings.xml"];
+const READ_BY_PROGRAMS: [&str; 5] =
+    [".npmrc", ".yarnrc.yml", ".m2/settings.xml", ".gradle/gradle.properties", ".nuget/NuGet"];
 
 /// Files and directories with keys in the home directory, except for the kinds that the user has switched
 /// off.
@@ -106,9 +110,9 @@ pub(super) fn secret_places(home: &Path, unprotected: &[ProtectedKind]) -> Vec<P
 }
 
 /// Key files at fixed places only.
-const SYSTEM_KEYS: [&str; 11] = *tau_tools::words!(
+const SYSTEM_KEYS: [&str; 12] = *tau_tools::words!(
     "/etc/shadow /etc/gshadow /etc/sudoers /etc/sudoers.d /etc/wireguard /etc/NetworkManager/system-connections \
-     /etc/krb5.keytab /etc/kubernetes/admin.conf /etc/ssl/private /run/secrets /var/run/secrets"
+     /etc/krb5.keytab /etc/kubernetes/admin.conf /etc/ssl/private /run/secrets /var/run/secrets /run/credentials"
 );
 /// The number of literal characters that a name needs to be recognized as a form of another.
 const EVIDENCE: usize = 2;

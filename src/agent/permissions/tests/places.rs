@@ -107,6 +107,18 @@ fn files_that_are_run_without_being_called_are_asked_about() {
     }
 }
 
+/// They print stored keys, or read files with keys.
+const PRINTING: &[&str] = &[
+    "glab config get token", "terraform output -raw db_password", "pulumi config get x --show-secrets",
+    "wg show all private-key", "nmcli -s connection show x", "systemd-creds decrypt x",
+    "aws eks get-token --cluster-name x", "getent shadow", "doppler run -- env",
+    "bin/rails credentials:show", "heroku config -a x", "cat ~/.config/hcloud/cli.toml",
+    "cat ~/.config/glab-cli/config.yml", "cat ~/.fly/config.yml", "cat ~/.claude.json",
+    "cat ~/.gradle/gradle.properties", "cat ~/.nuget/NuGet/NuGet.Config",
+    "cat ~/.subversion/auth/svn.simple/x", "cat ~/.config/Slack/Cookies", "cat keys/AuthKey_x.p8",
+    "cat /run/credentials/x/y",
+];
+
 #[test]
 fn stored_passwords_are_not_read_unasked() {
     let reading = [
@@ -169,9 +181,11 @@ fn stored_passwords_are_not_read_unasked() {
         "script -c 'gh auth token'",
     ];
     check(&permissions(&[]), PermissionMode::Auto, Ask, &reading);
+    check(&permissions(&[]), PermissionMode::Auto, Ask, PRINTING);
     let others = [
         "kubectl get pods -o yaml", "kubectl get secret", "kubectl config view",
         "aws ssm get-parameter --name x", "gh auth status", "pass ls", "npm config get registry",
+        "terraform output -raw url", "wg show", "nmcli con show", "doppler run -- npm test", "getent passwd",
         "aws configure list", "gpg --export x", "cat .npmrc", "git commit -m 'gh auth token'",
     ];
     check(&permissions(&[]), PermissionMode::Auto, Allow, &others);
