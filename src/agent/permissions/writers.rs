@@ -41,7 +41,7 @@ const GIT_VALUED: &[&str] = tau_tools::words!(
 
 /// Other programs: the words that must be among the first, and the kind they write. `-` is any word except an
 /// option that lists.
-const OTHERS: [(&str, &[&str], ProtectedKind); 51] = [
+const OTHERS: [(&str, &[&str], ProtectedKind); 57] = [
     ("crontab", &[], Startup),
     ("at", &[], Startup),
     ("batch", &[], Startup),
@@ -50,6 +50,12 @@ const OTHERS: [(&str, &[&str], ProtectedKind); 51] = [
     ("loginctl", &["enable-linger"], Startup),
     ("launchctl", &["load", "bootstrap", "submit", "enable", "asuser", "setenv"], Startup),
     ("chsh", &[], Startup),
+    ("usermod", &["-s", "--shell", "-o", "--non-unique", "-p", "--password"], Startup),
+    ("useradd", &["-o", "--non-unique", "-ou"], Startup),
+    ("passwd", &[], ProtectedKind::Keys),
+    ("chpasswd", &[], ProtectedKind::Keys),
+    ("pm2", &["startup"], Startup),
+    ("brew", &["services"], Startup),
     ("update-rc.d", &[], Startup),
     ("chkconfig", &[], Startup),
     ("rc-update", &["add", "delete"], Startup),
@@ -100,10 +106,14 @@ const OTHERS: [(&str, &[&str], ProtectedKind); 51] = [
     ("taucode", TAU, ProtectedKind::Tau),
 ];
 /// Settings with a command that a program runs later, see [`super::dangerous::services`].
-const SETTINGS: [(&str, &str); 3] = [
+const SETTINGS: [(&str, &str); 7] = [
     ("gh", "config set pager|editor|browser"),
     ("aws", "configure set =CREDENTIAL_PROCESS"),
     ("kubectl oc", "config set-credentials --exec-command"),
+    ("sysctl", "kernel.core_pattern=*|kernel.modprobe=*|kernel/core_pattern=*|kernel/modprobe=*"),
+    ("bundle", "config --global"),
+    ("bundle", "config set mirror.*"),
+    ("gem", "sources -a|--add"),
 ];
 /// Commands of tau that write its settings.
 const TAU: &[&str] = &["add", "auth", "import", "login", "mcp", "remove", "uninstall", "update"];

@@ -17,6 +17,8 @@ const SPARING: &str = "mount umount eject udevadm smartctl blkid losetup swapon 
 const DISKS: [&str; 20] = *tau_tools::words!(
     "sd hd vd xvd nvme mmcblk md dm- loop nbd sr da ada disk rdisk mapper zram pmem mtd fd0"
 );
+/// The file by which the kernel is told to stop or restart.
+const SWITCH: &str = "/proc/sysrq-trigger";
 /// The folder with devices.
 const FOLDER: &str = "/dev/";
 
@@ -32,16 +34,24 @@ pub(super) fn of_operands(name: &str, arguments: &[Word]) -> Option<CommandLoss>
     }
     let device = written.into_iter().find(|path| is_device(path))?;
     let named = if name == "dd" { format!("of={device}") } else { device.clone() };
-    Some((
-        format!("it overwrites {device}, and everything on it is lost"),
-        Some(vec![name.to_owned(), named]),
-    ))
+    Some((loss(&device), Some(vec![name.to_owned(), named])))
 }
 
-/// Whether a path is a device that stores data.
+/// The loss if such a device is written.
+fn loss(device: &str) -> String {
+    match device {
+        SWITCH => "it may stop this machine at once, and what is not saved is lost".to_owned(),
+        _ => format!("it overwrites {device}, and everything on it is lost"),
+    }
+}
+
+/// Whether a path is a device that stores data, or the switch of the kernel.
 fn is_device(path: &str) -> bool {
     const HARMLESS: &str = "null zero full random urandom stdin stdout stderr tty ptmx console";
     let plain = path_pattern::normalise(Path::new(path));
+    if plain == Path::new(SWITCH) {
+        return true;
+    }
     let Some(rest) = plain.strip_prefix("/dev").ok().and_then(|rest| rest.to_str()) else { return false };
     let first = rest.split('/').next().unwrap_or_default();
     !rest.is_empty()
@@ -54,7 +64,7 @@ fn is_device(path: &str) -> bool {
 pub(super) fn of_redirects(part: &Part) -> Option<CommandLoss> {
     let written = part.redirects.iter().filter(|redirect| redirect.direction == Direction::Write);
     let device = written.filter_map(|redirect| redirect.target.literal()).find(|path| is_device(path))?;
-    Some((format!("it overwrites {device}, and everything on it is lost"), None))
+    Some((loss(&device), None))
 }
 
 /// The disk that a part names although it does more than read.

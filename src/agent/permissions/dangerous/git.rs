@@ -130,7 +130,7 @@ fn is_default(branch: &str) -> bool {
 }
 
 /// The operands of a subcommand, as far as they are known.
-fn operands(words: &[Word]) -> impl Iterator<Item = Cow<'_, str>> {
+fn operands(words: &[Word]) -> impl DoubleEndedIterator<Item = Cow<'_, str>> {
     words.iter().filter_map(Word::literal).filter(|text| !text.starts_with('-'))
 }
 
@@ -141,10 +141,15 @@ fn default_branch_reset(subcommand: &str, words: &[Word]) -> Option<(String, Opt
         "branch" => option(words, "MC", "").or_else(|| option(words, "f", "force")),
         "checkout" => option(words, "B", ""),
         "switch" => option(words, "C", "force-create"),
+        // It names what it puts there behind the branch.
+        "update-ref" => operands(words).rev().skip(1).find(|branch| is_default(branch)).map(Cow::into_owned),
         _ => None,
     }?;
     // With one operand it is the present branch that gets another name.
-    let branch = operands(words).nth(usize::from(is_moved)).filter(|branch| is_default(branch))?;
+    let branch = match subcommand {
+        "update-ref" => Cow::Borrowed(given.as_str()),
+        _ => operands(words).nth(usize::from(is_moved)).filter(|branch| is_default(branch))?,
+    };
     let text =
         format!("it puts {branch} elsewhere, and commits that no other branch has are hard to find again");
     Some((text, Some(given)))
@@ -155,7 +160,10 @@ fn forced_fetch(words: &[Word]) -> Option<(String, Option<String>)> {
     let force = option(words, "f", "force");
     let (given, branch) = operands(words).find_map(|given| {
         let (_, branch) = given.split_once(':').filter(|_| force.is_some() || given.starts_with('+'))?;
-        is_default(branch).then(|| (given.to_string(), branch.to_owned()))
+        let is_wide = branch
+            .split_once('*')
+            .is_some_and(|(start, _)| "refs/heads/".starts_with(start) || start == "refs/heads/");
+        (is_default(branch) || is_wide).then(|| (given.to_string(), branch.to_owned()))
     })?;
     let text = format!("it overwrites {branch}, and commits that no other branch has are hard to find again");
     Some((text, Some(force.unwrap_or(given))))

@@ -54,7 +54,7 @@ pub(super) fn printed_names(part: &Part) -> Option<Vec<Word>> {
         operands = vec![Word::of_text(".git")];
     } else if name == "pwd"
         || is_git("--show-toplevel")
-        || is_git("ls-files") && operands.len() == 1
+        || (is_git("ls-files") || is_git("status")) && operands.len() == 1
         || operands.is_empty() && has("ls fd fdfind tree du", &name)
     {
         operands = vec![Word::of_text(".")];
@@ -69,7 +69,13 @@ pub(super) fn printed_names(part: &Part) -> Option<Vec<Word>> {
 
 /// Whether a part leaves out lines of what it reads.
 pub(super) fn is_choosing(part: &Part) -> bool {
-    programs::name(&part.words).is_some_and(|name| has(CHOOSING, &name))
+    // `{print $2}` takes something from every line.
+    let takes_all = |word: &Word| {
+        word.literal().is_some_and(|text| text.replace(' ', "").starts_with("{print") && !text.contains("if"))
+    };
+    programs::name(&part.words).is_some_and(|name| {
+        has(CHOOSING, &name) && !(name == "awk" && part.words.iter().skip(1).any(takes_all))
+    })
 }
 
 /// Whether a part leaves out all lines but some.

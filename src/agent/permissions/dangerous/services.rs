@@ -12,6 +12,7 @@ const DATABASE: &str = "it empties a database, which only a backup can restore";
 const STORED: &str = "it removes stored files, which may be nowhere else";
 const UNCOMMITTED: &str = "it loses changes that are not committed";
 const OVERWRITTEN: &str = "it overwrites a branch: commits that only it has are lost";
+const FIRMWARE: &str = "it changes the firmware of this machine, which may no longer start";
 const BACKUPS: &str = "it removes backups";
 
 /// Programs, the words that make them destroy data, and the loss.
@@ -130,6 +131,10 @@ const LOSSES: &[(&str, &str, &str)] = &[
     ("sea-orm-cli", "migrate fresh|reset|refresh", DATABASE),
     ("dbmate migrate", "drop", DATABASE),
     ("alembic", "downgrade base", DATABASE),
+    ("flask", "db downgrade base", DATABASE),
+    ("influx", "bucket|org delete", DATABASE),
+    ("curl http https xh", "=DELETE =/_ALL", DATABASE),
+    ("curl http https xh", "=DELETE =/*", DATABASE),
     ("flyway", "clean", DATABASE),
     ("liquibase", "dropAll|drop-all", DATABASE),
     // Backups, accounts and keys of this machine.
@@ -137,6 +142,9 @@ const LOSSES: &[(&str, &str, &str)] = &[
     ("borg", "delete|prune", BACKUPS),
     ("snapper tmutil", "delete|remove", BACKUPS),
     ("timeshift", "--delete|--delete-all", BACKUPS),
+    ("flashrom", "-w|--write", FIRMWARE),
+    ("flashrom", "-E|--erase", FIRMWARE),
+    ("efibootmgr", "-B|--delete-bootnum", FIRMWARE),
     ("mdadm", "--zero-superblock", "it destroys what is on the disk"),
     ("zfs", "rollback -r|-R", BACKUPS),
     ("crontab", "-r", "it removes every cron job of the user"),
@@ -278,7 +286,12 @@ fn statement(literals: &[Cow<'_, str>], part: &Part) -> Option<&'static str> {
         let glued = if is_short { text.get(2..) } else { text.split_once('=').map(|(_, value)| value) };
         [Some(text.as_ref()), glued.filter(|_| text.starts_with('-'))].into_iter().flatten()
     });
-    words.chain(part.texts.iter().map(String::as_str)).find_map(removing)
+    let removes_given =
+        part.more_arguments && literals.iter().any(|word| has("del unlink", &word.to_lowercase()));
+    words
+        .chain(part.texts.iter().map(String::as_str))
+        .find_map(removing)
+        .or_else(|| removes_given.then_some("it"))
 }
 
 /// The statement of a text that removes data.
@@ -287,7 +300,8 @@ fn removing(text: &str) -> Option<&'static str> {
         ["dropDatabase(", ".drop(", "deleteMany({})", "remove({})"].iter().any(|call| text.contains(call))
     };
     let packed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    if is_call(&packed) {
+    let flushes = |text: &str| ["call('flush", "call(\"flush"].iter().any(|call| text.contains(call));
+    if is_call(&packed) || flushes(&packed.to_lowercase()) {
         return Some("it");
     }
     without_data(text).to_lowercase().split(';').find_map(|statement| {

@@ -226,6 +226,14 @@ fn what_writes_settings_is_asked_whatever_runs_it() {
         "aws configure set credential_process ./x",
         "aws configure set profile.x.credential_process ./x",
         "kubectl config set-credentials x --exec-command=./x",
+        "usermod -s /tmp/x root",
+        "useradd -o -u 0 x",
+        "passwd -d root",
+        "pm2 startup",
+        "brew services start x",
+        "sysctl -w kernel.core_pattern='|/tmp/x'",
+        "bundle config set --global mirror.x http://x",
+        "gem sources --add http://x",
     ];
     check(&permissions(&[]), PermissionMode::Auto, Ask, &writing);
     let others = [

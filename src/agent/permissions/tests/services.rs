@@ -78,6 +78,14 @@ const DESTROYING: &[&str] = &[
     "mongo app --eval 'db.users.drop()'",
     "mongosh --eval 'db.users.deleteMany({})'",
     "redis-cli flushall",
+    "redis-cli eval \"return redis.call('FLUSHALL')\" 0",
+    "redis-cli --scan | xargs redis-cli del",
+    "curl -X DELETE localhost:9200/_all",
+    "curl -XDELETE 'localhost:9200/*'",
+    "flask db downgrade base",
+    "influx bucket delete -n x",
+    "flashrom -w x",
+    "efibootmgr -B -b 0",
     "redis-cli -n 1 FLUSHDB",
     "redis-cli -h x flushall",
     "echo flushall | redis-cli",
@@ -182,6 +190,11 @@ const DESTROYING: &[&str] = &[
 ];
 
 const EVERYDAY: &[&str] = &[
+    "curl -X DELETE localhost:3000/items/1",
+    "docker rm -f db",
+    "docker run --rm -v x:/y img rm x",
+    "redis-cli del x",
+    "flask db downgrade",
     "psql -c '-- drop table x'",
     "psql -c 'select 1 -- drop table x'",
     "psql -c \"insert into x values ('/*'); select '-- drop table y'\"",
