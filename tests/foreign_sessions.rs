@@ -3,6 +3,7 @@
 //! is found, too.
 
 mod continued;
+mod folders;
 mod listed;
 mod shapes;
 

@@ -35,12 +35,12 @@ impl Place {
         place
     }
 
-    fn at(&self, path: &str) -> PathBuf {
+    pub(super) fn at(&self, path: &str) -> PathBuf {
         self.home.path().join(path)
     }
 
     /// The directory of the sessions, without links on the way.
-    fn work(&self) -> PathBuf {
+    pub(super) fn work(&self) -> PathBuf {
         self.home.path().canonicalize().unwrap().join("shop")
     }
 
@@ -115,7 +115,7 @@ impl Place {
     }
 
     /// The newest session of tau: its lines.
-    async fn own(&self) -> Vec<Value> {
+    pub(super) async fn own(&self) -> Vec<Value> {
         let rows = self.rows(&["--print", "--all"]).await;
         let row = rows.iter().find(|row| row["source"] == "tau").expect("a session of tau");
         let text = fs::read_to_string(row["path"].as_str().unwrap()).unwrap();

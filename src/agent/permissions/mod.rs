@@ -15,7 +15,7 @@ mod judge;
 mod links;
 mod operands;
 mod options;
-mod path_pattern;
+pub(crate) mod path_pattern;
 mod path_text;
 mod programs;
 mod protected;

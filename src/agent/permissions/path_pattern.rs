@@ -96,7 +96,7 @@ impl Places {
 }
 
 /// A path without `.` and `..`, as far as possible without accessing the disk.
-pub(super) fn normalise(path: &Path) -> PathBuf {
+pub(crate) fn normalise(path: &Path) -> PathBuf {
     if is_normal(path) {
         return path.to_owned();
     }

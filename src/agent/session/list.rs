@@ -72,7 +72,9 @@ pub(super) fn list_candidates(
             }
         };
         let Some(mut row) = found else { continue };
-        row.cwd = listed.cwd.take().unwrap_or(row.cwd);
+        if let Some(folder) = &listed.folder {
+            row.cwd = folder.directory(&row.cwd);
+        }
         if cwd.is_none_or(|cwd| cwd == row.cwd) && !emit(&listed.file, row) {
             return;
         }

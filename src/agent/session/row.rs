@@ -2,8 +2,10 @@
 
 use std::fs::Metadata;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::foreign::claude_folder::ClaudeFolder;
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
 
 /// A session file before it is opened.
@@ -28,12 +30,12 @@ pub(super) struct SessionCandidate {
     pub(super) origin: SessionOrigin,
     /// Its row, if that is known already.
     pub(super) row: Option<SessionRow>,
-    /// The directory that it is a session of, if the file names another.
-    pub(super) cwd: Option<PathBuf>,
+    /// The folder that decides its directory, whatever the file names.
+    pub(super) folder: Option<Arc<ClaudeFolder>>,
 }
 
 impl SessionCandidate {
     pub(super) fn new(file: ListedFile, origin: SessionOrigin) -> Self {
-        SessionCandidate { file, origin, row: None, cwd: None }
+        SessionCandidate { file, origin, row: None, folder: None }
     }
 }

@@ -89,7 +89,9 @@ impl AcpHost {
                 // The client knows the copy of another agent's session under the id that it asked for.
                 setup.args.session_id = source.is_foreign().then(|| id.clone());
             }
-            BeginningKind::Fork(id) => setup.args.fork = Some(lossy_path(&find_session(&setup, id)?.0)),
+            BeginningKind::Fork(id) => {
+                setup.args.fork = Some(lossy_path(&find_session(&setup, id, cwd)?.0));
+            }
         }
         let mut session = sessions::open(&setup).map_err(|not_opened| internal_error(not_opened.into()))?;
         session.survey();
@@ -144,7 +146,7 @@ impl AcpHost {
         let environment = Environment::read(&self.args, OnBadConfig::Refuse).map_err(internal_error)?;
         let root = environment.settings.session_root(&environment.paths);
         let Some(path) = list::of_id(&root, id) else {
-            return match of_others(&root, id) {
+            return match of_others(&root, id, None) {
                 Some((_, source)) => {
                     Err(wrong(format!("session {id} is of {0}: delete it in {0}", source.program())))
                 }
@@ -162,26 +164,26 @@ impl AcpHost {
 }
 
 /// The file of the session with this id, and the program that wrote it.
-fn find_session(setup: &Setup, id: &str) -> Result<(PathBuf, SessionOrigin), Error> {
+fn find_session(setup: &Setup, id: &str, cwd: &Path) -> Result<(PathBuf, SessionOrigin), Error> {
     let root = setup.settings.session_root(&setup.paths);
     let missing = || wire::error(ErrorCode::ResourceNotFound, format!("no session {id}; see session/list"));
     if let Some(path) = list::of_id(&root, id) {
         return Ok((path, SessionOrigin::Tau));
     }
-    of_others(&root, id).ok_or_else(missing)
+    of_others(&root, id, Some(cwd)).ok_or_else(missing)
 }
 
 /// The session of another program with this id.
-fn of_others(root: &Path, id: &str) -> Option<(PathBuf, SessionOrigin)> {
+fn of_others(root: &Path, id: &str, cwd: Option<&Path>) -> Option<(PathBuf, SessionOrigin)> {
     let is_it = |(path, source): &(PathBuf, SessionOrigin)| {
         foreign::places::row_of(path, *source).is_some_and(|row| row.id == id)
     };
-    places(root).with_id(id).into_iter().find(is_it)
+    places(root).with_id(id, cwd).into_iter().find(is_it)
 }
 
 /// The file of a session that runs in `cwd`, and the program that wrote it.
 fn file(setup: &Setup, id: &str, cwd: &Path) -> Result<(PathBuf, SessionOrigin), Error> {
-    let (path, source) = find_session(setup, id)?;
+    let (path, source) = find_session(setup, id, cwd)?;
     let own = foreign::places::directory(&path, source).unwrap_or_default();
     let same = |a: &Path, b: &Path| a == b || std::fs::canonicalize(a).ok() == std::fs::canonicalize(b).ok();
     if same(&own, cwd) {

@@ -148,7 +148,8 @@ fn find_among(
         wanted.split_once(':').and_then(|(name, id)| Some((name.parse::<SessionOrigin>().ok()?, id)));
     let (program, id) = program.map_or((None, wanted), |(program, id)| (Some(program), id));
     let own = list::with_id(root, id).into_iter().map(|path| (path, SessionOrigin::Tau));
-    let mut several: Vec<_> = own.chain(places.with_id(id)).collect();
+    let here = std::env::current_dir().ok();
+    let mut several: Vec<_> = own.chain(places.with_id(id, here.as_deref())).collect();
     several.retain(|(_, source)| program.is_none_or(|program| program == *source));
     let row_of = |(path, source): &(PathBuf, SessionOrigin)| match source {
         SessionOrigin::Tau => list::row_of(path),

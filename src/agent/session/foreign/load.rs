@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::draft::Conversation;
-use super::places::row_of;
+use super::places::{directory, directory_of, row_of};
 use super::{claude, codex, codex_names, opencode, scan};
 use crate::session::entry::{Body, Entry};
 use crate::session::header::Beginning;
-use crate::session::list;
 use crate::session::words::{exchange_of, words_of};
 use crate::session::{Session, SessionError};
 use crate::settings::paths::cwd_name;
@@ -44,11 +43,9 @@ impl Session {
             SessionOrigin::Tau => return Self::copy_native_file(path, origin, dir, cwd),
             // The format is shared with pi.
             SessionOrigin::Pi => {
-                let own = list::directory(path);
-                let dir = dir.map(|dir| {
-                    own.as_deref().filter(|_| cwd.is_none()).map_or(dir.to_owned(), |cwd| folder_of(dir, cwd))
-                });
-                Self::copy_native_file(path, origin, dir.as_deref(), cwd)?
+                let own = directory(path, origin).filter(|_| cwd.is_none());
+                let dir = dir.map(|dir| own.as_deref().map_or(dir.to_owned(), |cwd| folder_of(dir, cwd)));
+                Self::copy_native_file(path, origin, dir.as_deref(), cwd.or(own.as_deref()))?
             }
             _ => Self::from_foreign_file(path, origin, dir, cwd)?,
         };
@@ -84,6 +81,7 @@ impl Session {
             _ => scan::whole(path).map(|bytes| conversation(origin, &bytes)),
         };
         let mut read = read.map_err(failed)?;
+        read.cwd = directory_of(path, origin, &read.cwd);
         match origin {
             SessionOrigin::Codex => read.name = codex_names::name_of(path, &read.id).or(read.name),
             SessionOrigin::Claude => {

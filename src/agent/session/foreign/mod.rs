@@ -7,6 +7,7 @@
 
 mod calls;
 mod claude;
+pub(in crate::session) mod claude_folder;
 mod codex;
 pub(in crate::session) mod codex_names;
 mod content;

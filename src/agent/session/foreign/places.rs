@@ -3,6 +3,7 @@
 //! A small file is scanned line by line; of a large one, only the beginning and the end are, and its messages
 //! are not counted. Only the fields that lists need are read.
 
+use crate::permissions::path_pattern::normalise;
 use crate::settings::local_zone::local_zone;
 use crate::settings::other_folders::folder_from_env;
 use std::collections::HashSet;
@@ -10,8 +11,10 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use super::claude_folder::{self, ClaudeFolder};
 use super::sniff::sniff;
 use super::{claude, codex, codex_names, opencode, scan};
 use crate::session::entry::millis;
@@ -31,8 +34,6 @@ const WHOLE: u64 = 128 * 1024;
 const END: u64 = 32 * 1024;
 /// The maximum length of a first prompt, in characters.
 const PROMPT: usize = 200;
-/// The maximum length of a directory name that Claude Code uses in full.
-const LONGEST_NAME: usize = 200;
 /// The length of a UUID as text.
 const UUID: usize = 36;
 /// The depth of the folders in which Codex stores its files: year, month, day.
@@ -97,8 +98,9 @@ impl ForeignPlaces {
         self.opencode.as_deref().and_then(opencode::trouble).into_iter().collect()
     }
 
-    /// The sessions whose id is `id`, begins or ends with it; an exact match is returned alone.
-    pub fn with_id(&self, id: &str) -> Vec<(PathBuf, SessionOrigin)> {
+    /// The sessions whose id is `id`, begins or ends with it; an exact match is returned alone. Of several paths to a
+    /// file, that of `here` is returned.
+    pub fn with_id(&self, id: &str, here: Option<&Path>) -> Vec<(PathBuf, SessionOrigin)> {
         let (mut found, wanted) = (Vec::new(), id.to_ascii_lowercase());
         for SessionCandidate { file, origin, row: ready, .. } in self.candidates(None) {
             let name = list::stem(&file.path);
@@ -111,12 +113,14 @@ impl ForeignPlaces {
                 },
                 _ => name,
             };
-            if known == id {
-                return vec![(file.path, origin)];
-            }
+            let is_it = known == id;
             let known = known.to_ascii_lowercase();
-            if known.starts_with(&wanted) || known.ends_with(&wanted) {
-                found.push((file.path, origin));
+            if is_it || known.starts_with(&wanted) || known.ends_with(&wanted) {
+                let path = if origin == Claude { claude_path(file.path, here) } else { file.path };
+                if is_it {
+                    return vec![(path, origin)];
+                }
+                found.push((path, origin));
             }
         }
         found
@@ -131,11 +135,7 @@ impl ForeignPlaces {
         }
         let time = jiff::Timestamp::from_millisecond(created).unwrap_or_default();
         match program {
-            Claude => {
-                let name = claude_name(cwd);
-                // The program shortens longer names, by a hash of its own.
-                (name.len() <= LONGEST_NAME).then(|| root.join(name).join(format!("{id}.jsonl")))
-            }
+            Claude => Some(root.join(claude_folder::name_of(cwd)?).join(format!("{id}.jsonl"))),
             Codex => {
                 let local = time.to_zoned(local_zone());
                 let folder = root.join(local.strftime("%Y/%m/%d").to_string());
@@ -171,41 +171,34 @@ fn of_row(row: SessionRow) -> SessionCandidate {
     SessionCandidate { origin: row.source, row: Some(row), ..SessionCandidate::new(file, Opencode) }
 }
 
-/// The name of the folder in which Claude Code keeps the sessions of a directory.
-fn claude_name(cwd: &Path) -> String {
-    // The program counts in units of UTF-16: what is beyond the first plane has two.
-    let text = cwd.to_string_lossy();
-    let plain = |unit: u16| u8::try_from(unit).ok().map(char::from).filter(char::is_ascii_alphanumeric);
-    text.encode_utf16().map(|unit| plain(unit).unwrap_or('-')).collect()
-}
-
-/// The files of Claude Code. That of a folder which is a link under the name of `cwd` is of this directory, whatever
-/// the one in its lines: the program resumes it there.
+/// The files of Claude Code that can be of `cwd`, or all.
 fn claude_files(root: &Path, cwd: Option<&Path>) -> Vec<SessionCandidate> {
-    let own = cwd.map(claude_name);
-    let is_own = |folder: &PathBuf| {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        own.as_ref().is_none_or(|own| match own.get(..LONGEST_NAME) {
-            // The end of a long name is a hash.
-            Some(start) => name.starts_with(start),
-            None => *own == name,
-        })
-    };
+    let is_own = |folder: &PathBuf| cwd.is_none_or(|cwd| ClaudeFolder::new(folder, None).is_of(cwd));
     let mut found = Vec::new();
-    for folder in distinct(list::read_dir(root, &mut Vec::new()).into_iter().filter(is_own).collect()) {
+    for path in distinct(list::read_dir(root, &mut Vec::new()).into_iter().filter(is_own).collect()) {
         let mut files = Vec::new();
-        list::read_dir(&folder, &mut files);
+        list::read_dir(&path, &mut files);
         // Helpers have their own files there.
         files
             .retain(|file| !file.path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"agent-")));
-        let linked = cwd.filter(|_| folder.is_symlink());
+        let folder = Arc::new(ClaudeFolder::new(&path, cwd));
         let listed = |file| SessionCandidate {
-            cwd: linked.map(Path::to_owned),
+            folder: Some(Arc::clone(&folder)),
             ..SessionCandidate::new(file, Claude)
         };
         found.extend(files.into_iter().map(listed));
     }
     found
+}
+
+/// The path to a file of Claude Code through the folder of `here`, if that is a link to its own.
+fn claude_path(path: PathBuf, here: Option<&Path>) -> PathBuf {
+    let through = || {
+        let folder = path.parent()?.with_file_name(claude_folder::name_of(here?)?);
+        let other = folder.join(path.file_name()?);
+        (other.canonicalize().ok()? == path.canonicalize().ok()?).then_some(other)
+    };
+    through().unwrap_or(path)
 }
 
 /// The files of Codex. One that is there twice is the uncompressed one.
@@ -231,7 +224,8 @@ fn distinct(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
 /// The directory that a session ran in.
 pub fn directory(path: &Path, origin: SessionOrigin) -> Option<PathBuf> {
     match origin {
-        SessionOrigin::Tau | Pi => list::directory(path),
+        SessionOrigin::Tau => list::directory(path),
+        Pi => list::directory(path).map(|cwd| normalise(&cwd)),
         _ => row_of(path, origin).map(|row| row.cwd),
     }
 }
@@ -241,14 +235,25 @@ pub fn row_of(path: &Path, origin: SessionOrigin) -> Option<SessionRow> {
     if origin == Opencode {
         return opencode::row_of(path);
     }
-    row(&ListedFile::new(path.to_owned(), &std::fs::metadata(path).ok()?), origin)
+    let row = row(&ListedFile::new(path.to_owned(), &std::fs::metadata(path).ok()?), origin)?;
+    let cwd = directory_of(path, origin, &row.cwd);
+    Some(SessionRow { cwd, ..row })
+}
+
+/// The directory of a session whose lines name `cwd`.
+pub(super) fn directory_of(path: &Path, origin: SessionOrigin, cwd: &Path) -> PathBuf {
+    let cwd = normalise(cwd);
+    if origin == Claude { ClaudeFolder::of_file(path).directory(&cwd) } else { cwd }
 }
 
 pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Option<SessionRow> {
     let mut seen = match origin {
         Claude => look::<ClaudeSession>(file).ok()?,
         Codex => look::<CodexSession>(file).ok()?,
-        _ => return list::row(file).map(|row| SessionRow { source: origin, printed: false, ..row }),
+        _ => {
+            let row = list::row(file)?;
+            return Some(SessionRow { source: origin, printed: false, cwd: normalise(&row.cwd), ..row });
+        }
     };
     if origin == Codex
         && let Some(name) = codex_names::name_of(&file.path, &seen.id)
@@ -268,7 +273,7 @@ pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Optio
         path: file.path.clone(),
         id: seen.id,
         source: origin,
-        cwd: seen.cwd?,
+        cwd: normalise(&seen.cwd?),
         name: seen.name,
         first_prompt: seen.first_prompt.unwrap_or_default(),
         created: seen.created.unwrap_or(changed),

@@ -28,7 +28,7 @@ impl Hub {
         let found = match is_session_id(id) {
             true => {
                 blocking(move || {
-                    let mut found = places(&root).with_id(&wanted);
+                    let mut found = places(&root).with_id(&wanted, None);
                     // Only the whole id counts here.
                     found.retain(|(path, source)| {
                         foreign::places::row_of(path, *source).is_some_and(|row| row.id == wanted)

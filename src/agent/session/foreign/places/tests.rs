@@ -72,13 +72,6 @@ fn commands_of_the_program_and_its_notes_are_no_titles() {
 }
 
 #[test]
-fn folders_of_claude_code_are_named_in_units_of_utf_16() {
-    for (cwd, name) in [("/w/a.b", "-w-a-b"), ("/w/é", "-w--"), ("/w/🚀 é.x", "-w------x")] {
-        assert_eq!(claude_name(Path::new(cwd)), name, "{cwd}");
-    }
-}
-
-#[test]
 fn sessions_of_codex_have_their_names() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("sessions/2026/03/02");
@@ -117,12 +110,7 @@ fn folders_that_are_links_are_listed() {
     link(&moved, &codex.join("2026/11"));
     link(&codex, &codex.join("loop"));
     assert_eq!(files_below(&codex, CODEX_DEPTH).len(), 1, "once, whatever leads there");
-    let all = claude_files(&claude, None);
-    assert_eq!(all.iter().map(|listed| listed.cwd.clone()).collect::<Vec<_>>(), [None]);
-    // The program resumes it in the directory that the link is named for.
-    let other = Path::new("/other");
-    let linked = claude_files(&claude, Some(other));
-    assert_eq!(linked.iter().map(|listed| listed.cwd.as_deref()).collect::<Vec<_>>(), [Some(other)]);
+    assert_eq!(claude_files(&claude, None).len(), 1, "also there");
 }
 
 #[test]
