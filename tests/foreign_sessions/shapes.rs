@@ -53,6 +53,23 @@ fn summary(boundary: Value) -> [Value; 2] {
     [boundary, summary]
 }
 
+/// Lines of a version without ids, and a command with both outputs.
+fn without_ids() -> (Vec<Value>, Vec<&'static str>, &'static str) {
+    (
+        [
+            user("run it"),
+            user("<bash-input>a</bash-input>"),
+            user("<bash-stdout>out</bash-stdout><bash-stderr>warn</bash-stderr>"),
+            user("and then"),
+            answer("m1", text("done")),
+        ]
+        .map(|line| with(line, json!({"uuid": null, "parentUuid": null})))
+        .to_vec(),
+        vec!["user: run it", "user: Ran `a`\n```\nout\nwarn\n```", "user: and then", "assistant: done"],
+        "",
+    )
+}
+
 /// The sessions of Claude Code, the requests that they become, and a sentence about what stays behind.
 fn of_claude() -> Vec<(Vec<Value>, Vec<&'static str>, &'static str)> {
     let call = json!([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "a"}}]);
@@ -120,6 +137,7 @@ fn of_claude() -> Vec<(Vec<Value>, Vec<&'static str>, &'static str)> {
             ],
             "",
         ),
+        without_ids(),
     ]
 }
 
@@ -163,7 +181,10 @@ fn codex(messages: &[(&str, &str)]) -> String {
 }
 
 /// A file of Codex with what the program wrote, and with prompts that begin like it.
-const CODEX: [(&str, &str); 8] = [
+const CODEX: [(&str, &str); 11] = [
+    ("user", "<user_action>\n<results>Do things</results>\n</user_action>"),
+    ("user", "<goal_context>\nDo things\n</goal_context>"),
+    ("user", "<hook_prompt hook_run_id=\"1\">Do things</hook_prompt>"),
     ("user", "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nbe nice\n</INSTRUCTIONS>"),
     ("user", "<environment_context>\n<cwd>/w</cwd>\n</environment_context>"),
     ("user", "# AGENTS.md instructions should say more"),
@@ -181,6 +202,9 @@ async fn prompts_that_begin_like_a_text_of_codex_are_the_users() {
     let place = Place::new().await;
     let path = place.put(NAME, &codex(&CODEX));
     let expected = [
+        "user: <user_action>\n<results>Do things</results>\n</user_action>",
+        "user: <goal_context>\nDo things\n</goal_context>",
+        "user: <hook_prompt hook_run_id=\"1\">Do things</hook_prompt>",
         "user: # AGENTS.md instructions should say more",
         "assistant: one",
         "user: <environment_context> is a tag: explain",
@@ -262,4 +286,57 @@ async fn what_opencode_kept_is_kept() {
             "tool: listed",
         ],
     );
+}
+
+/// The output of a tool that is in a file of its own, and what the session has of it.
+#[tokio::test]
+async fn outputs_in_files_are_searched_and_continued() {
+    let output: String =
+        (0..20_000).map(|row| format!("row {row} {}\n", if row == 9_999 { "zymurgy" } else { "" })).collect();
+    let said = |file: &str| {
+        format!(
+            "<persisted-output>\nOutput too large (200KB). Full output saved to: /home/dev/{file}\n\nPreview:\nrow 0\n</persisted-output>"
+        )
+    };
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "a"}});
+    let result =
+        |id: &str, file: &str| json!({"type": "tool_result", "tool_use_id": id, "content": said(file)});
+    let lines = [
+        user("begin"),
+        answer("m1", json!([call("t1"), call("t2"), call("t3")])),
+        user(json!([result("t1", "x/t1.txt"), result("t2", "t2.txt"), result("t3", "../secret.txt")])),
+        answer("m2", text("seen")),
+    ];
+    let place = Place::new().await;
+    let path = place.put(".claude/projects/DIR/5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f.jsonl", &claude(&lines));
+    let folder = path.with_extension("");
+    crate::support::write(&folder.join("tool-results/t1.txt"), &output);
+    // Neither a link nor a name leads out of the folder.
+    crate::support::write(&folder.join("secret.txt"), "hushhush");
+    std::os::unix::fs::symlink(folder.join("secret.txt"), folder.join("tool-results/t2.txt")).unwrap();
+    let tables: String = super::continued::OPENCODE.lines().take(3).map(|line| format!("{line}\n")).collect();
+    let state = json!({"status": "completed", "input": {"command": "ls"},
+        "output": "row 0\nFull output saved to: /home/dev/tool_1\nUse grep."});
+    let tool = json!({"type": "tool", "tool": "bash", "callID": "c", "state": state});
+    let statements = format!(
+        "{tables}INSERT INTO session VALUES('ses_own','global',NULL,'x','/home/dev/shop','Own','1.18.33',NULL,1,2,NULL);\n\
+         INSERT INTO message VALUES('msg_1','ses_own',1,1,'{}');\n\
+         INSERT INTO part VALUES('prt_1','msg_1','ses_own',1,1,'{tool}');\n",
+        json!({"role": "assistant", "modelID": "m", "providerID": "p"}),
+    );
+    let database = place.opencode(&statements);
+    crate::support::write(&database.with_file_name("tool-output/tool_1"), &output);
+    let before = place.originals();
+    let found = place.run(&["sessions", "search", "--json", "zymurgy"]).await.out;
+    for (id, missing) in [("5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f", "2 large outputs"), ("ses_own", "")] {
+        assert!(found.contains(id), "no {id} in {found}");
+        let ended = place.say(&["--session", id]).await;
+        assert!(ended.code == 0 && ended.err.contains(missing), "{ended:?}");
+        let sent = place.sent().join("\n");
+        for part in ["row 0 ", "row 19999", "omitted here; all of it is in"] {
+            assert!(sent.contains(part), "no {part:?} for {id}");
+        }
+        assert!(sent.len() < 200_000 && !sent.contains("hushhush"), "{}", sent.len());
+    }
+    assert_eq!(place.originals(), before);
 }

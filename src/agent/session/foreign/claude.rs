@@ -211,7 +211,11 @@ impl Reader {
             }
             return;
         }
-        let Some(id) = text_of(line, "uuid") else { return };
+        let uuid = text_of(line, "uuid");
+        if uuid.is_none() && !matches!(kind, "user" | "assistant") {
+            return;
+        }
+        let id = uuid.unwrap_or_default();
         // Claude Code counts a repeated line once, too.
         if self.lines.contains_key(id) {
             return;
@@ -219,7 +223,10 @@ impl Reader {
         if self.cwd.is_none() {
             self.cwd = text_of(line, "cwd").map(PathBuf::from);
         }
-        let parent = self.parent(line);
+        let parent = match uuid {
+            Some(_) => self.parent(line),
+            None => self.before.map(|at| self.behind_results(at)),
+        };
         let time = text_of(line, "timestamp").and_then(millis).unwrap_or_default();
         let at = match kind {
             "user" => self.user(id, parent, time, line),
@@ -236,7 +243,9 @@ impl Reader {
             _ => None,
         };
         let at = at.or(parent);
-        self.lines.insert(id.to_owned(), at);
+        if let Some(id) = uuid {
+            self.lines.insert(id.to_owned(), at);
+        }
         self.before = at;
     }
 
@@ -310,7 +319,7 @@ impl Reader {
         }
         let usage = usage(message.get("usage"), line.get("costUSD").and_then(Value::as_f64));
         let stop = stop_reason(text_of(message, "stop_reason"));
-        let known = self.answers.get(group).copied();
+        let known = self.answers.get(group).copied().filter(|_| !group.is_empty());
         let at = known.unwrap_or_else(|| {
             let answer = empty_answer(Api::AnthropicMessages, "anthropic", &self.model, time);
             self.draft.answer(id, parent, time, answer)

@@ -22,8 +22,8 @@ const OF_PROGRAM: [&str; 6] = [
 /// The beginnings of others, and their ends.
 const MARKED: [(&str, &str); 3] =
     [("# AGENTS.md instructions", "</INSTRUCTIONS>"), ("<image name=", ">"), ("</image>", "</image>")];
-/// The element of a skill that was used, which is for the model.
-const SKILL: &str = "skill";
+/// The elements of its messages for the model: a skill, the end of a review, a goal, the answer of a hook.
+const FOR_MODEL: [&str; 4] = ["skill", "user_action", "goal_context", "hook_prompt"];
 /// The heading that an editor puts before a prompt, and the heading of the prompt itself.
 const EDITOR: [&str; 2] = ["# Context from my IDE", "## My request for Codex:"];
 
@@ -134,7 +134,7 @@ pub(super) fn prompt(line: &[u8]) -> Option<String> {
     blocks
         .iter()
         .filter_map(|block| text_of(block, "text"))
-        .find(|text| !is_of_program(text) && !is_element(text, SKILL) && command_run(text).is_none())
+        .find(|text| !is_of_program(text) && !is_for_model(text) && command_run(text).is_none())
         .map(|text| request(text).to_owned())
 }
 
@@ -154,9 +154,15 @@ fn is_of_program(text: &str) -> bool {
     OF_PROGRAM.iter().any(|name| is_element(text, name)) || MARKED.iter().any(is_marked)
 }
 
+fn is_for_model(text: &str) -> bool {
+    FOR_MODEL.iter().any(|name| is_element(text, name))
+}
+
+/// Whether a text is one element, perhaps with attributes.
 fn is_element(text: &str, name: &str) -> bool {
     let text = text.trim();
-    text.starts_with(&format!("<{name}>")) && text.ends_with(&format!("</{name}>"))
+    let rest = text.strip_prefix('<').and_then(|rest| rest.strip_prefix(name));
+    rest.is_some_and(|rest| rest.starts_with(['>', ' '])) && text.ends_with(&format!("</{name}>"))
 }
 
 /// The conversation in the lines of a file, or in those of its end.
@@ -274,11 +280,10 @@ impl Reader {
                     return;
                 }
                 blocks.retain(|block| block.as_text().is_none_or(|text| !is_of_program(text)));
-                let is_skill =
-                    |block: &mut Block| block.as_text().is_some_and(|text| is_element(text, SKILL));
-                for skill in blocks.extract_if(.., is_skill) {
-                    let text = skill.as_text().unwrap_or_default().to_owned();
-                    self.leaf = Some(self.draft.note("", self.leaf, self.time, "codex.skill", text));
+                let is_note = |block: &mut Block| block.as_text().is_some_and(is_for_model);
+                for note in blocks.extract_if(.., is_note) {
+                    let text = note.as_text().unwrap_or_default().to_owned();
+                    self.leaf = Some(self.draft.note("", self.leaf, self.time, "codex.note", text));
                     self.answer = None;
                 }
                 if blocks.is_empty() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::draft::Conversation;
 use super::places::{directory, directory_of, row_of};
-use super::{claude, codex, codex_names, opencode, scan};
+use super::{claude, codex, codex_names, opencode, outputs, scan};
 use crate::session::entry::{Body, Entry};
 use crate::session::header::Beginning;
 use crate::session::words::{exchange_of, words_of};
@@ -12,6 +12,7 @@ use crate::session::{Session, SessionError};
 use crate::settings::paths::cwd_name;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::session_row::{LastExchange, SessionOrigin};
+use tau_tools::OutputLimits;
 use tau_tools::counted::pluralize;
 
 /// The bytes at the end of a file that are read for its last exchange.
@@ -92,6 +93,11 @@ impl Session {
             }
             _ => {}
         }
+        let limits = OutputLimits::default();
+        let missing = outputs::restore(&mut read.entries, path, origin, Some(&limits));
+        if missing > 0 {
+            read.left_out.insert("large output", missing);
+        }
         if !read.entries.iter().any(|entry| matches!(entry.body, Body::Message { .. })) {
             return Err(SessionError::NotASession(path.to_owned()));
         }
@@ -133,11 +139,12 @@ pub(in crate::session) fn last_exchange(path: &Path, origin: SessionOrigin) -> s
     Ok(exchange_of(read.entries.iter().rev().filter_map(words_of)))
 }
 
-/// The entries of another agent's session. Fails with errors of the file system.
+/// The entries of another agent's session, with outputs in full. Fails with errors of the file system.
 pub(in crate::session) fn entries(path: &Path, origin: SessionOrigin) -> std::io::Result<Vec<Entry>> {
-    let read = match origin {
+    let mut read = match origin {
         SessionOrigin::Opencode => opencode::read(path, None)?,
         _ => conversation(origin, &scan::whole(path)?),
     };
+    outputs::restore(&mut read.entries, path, origin, None);
     Ok(read.entries)
 }

@@ -3,7 +3,7 @@
 //! Nothing here writes to another agent's file, locks one, or creates one beside it. [`places`] locates the
 //! files, and lists them from the beginning and the end of each; `claude`, `codex` and `opencode` convert one
 //! format each to tau's entries, with `draft` and `content`; pi's format is tau's own. `calls` converts calls
-//! of tools that tau also has to tau's names and arguments.
+//! of tools that tau also has to tau's names and arguments; `outputs` reads results from files beside a session.
 
 mod calls;
 mod claude;
@@ -14,6 +14,7 @@ mod content;
 mod draft;
 pub(super) mod load;
 mod opencode;
+mod outputs;
 pub mod places;
 mod scan;
 pub mod sniff;

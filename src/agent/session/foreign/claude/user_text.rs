@@ -11,9 +11,10 @@ const FOR_ITSELF: [&str; 12] = [
     "/resume", "/status",
 ];
 
-/// Elements in a prompt that the program or an editor has written.
-const NOTES: [&str; 6] = *tau_tools::words!(
-    "ide_opened_file ide_selection ide_diagnostics system-reminder local-command-caveat task-notification"
+/// Elements in a prompt that the program, an editor or others have written.
+const NOTES: [&str; 8] = *tau_tools::words!(
+    "ide_opened_file ide_selection ide_diagnostics system-reminder local-command-caveat task-notification \
+     teammate-message channel"
 );
 
 /// The text of a prompt behind such elements.
@@ -22,8 +23,9 @@ pub(super) fn own_words(text: &str) -> &str {
     loop {
         let trimmed = rest.trim_start();
         let note = NOTES.iter().find_map(|name| {
-            let inner = trimmed.strip_prefix('<')?.strip_prefix(*name)?.strip_prefix('>')?;
-            Some(inner.split_once(&format!("</{name}>"))?.1)
+            let inner = trimmed.strip_prefix('<')?.strip_prefix(*name)?;
+            let behind = inner.split_once(&format!("</{name}>"))?.1;
+            inner.starts_with(['>', ' ']).then_some(behind)
         });
         match note {
             Some(behind) => rest = behind,
@@ -73,7 +75,9 @@ pub(super) fn classify_text(text: &str) -> UserText {
         && let (out, errors) = (inner("bash-stdout"), inner("bash-stderr"))
         && (out.is_some() || errors.is_some())
     {
-        return UserText::Output(out.unwrap_or_default() + &errors.unwrap_or_default());
+        let parts = [out, errors].into_iter().flatten().filter(|part| !part.is_empty());
+        let texts: Vec<String> = parts.map(|part| part.trim_end_matches('\n').to_owned()).collect();
+        return UserText::Output(texts.join("\n"));
     }
     let is_whole = |start: &str, end: char| trimmed.starts_with(start) && trimmed.ends_with(end);
     let is_note = is_whole("<local-command-", '>') || is_whole("[Request interrupted by user", ']');

@@ -45,6 +45,13 @@ fn commands_of_the_program_and_its_notes_are_no_titles() {
     for (before, title) in [
         (vec![user_line(&caveat.into(), true), user_line(&command("zap").into(), false)], "continue"),
         (vec![user_line(&command("clear").into(), false)], "continue"),
+        (
+            vec![
+                user_line(&"<teammate-message teammate_id=\"bob\">hi</teammate-message>".into(), false),
+                user_line(&"<channel source=\"chat\">hi</channel>".into(), false),
+            ],
+            "continue",
+        ),
         (vec![user_line(&own("ship").into(), false)], "/ship"),
         (
             vec![
