@@ -225,7 +225,7 @@ fn offering(web: bool) -> Screen {
     let hooks = HookOffer {
         files: vec!["~/.claude/settings.json".into()],
         hooks: vec![("Stop".into(), "\x1b]0;title\x07evil\u{202e}".into())],
-        of_project: false,
+        ..HookOffer::default()
     };
     let offers =
         Offers { hooks: Some(hooks).filter(|_| !web), web: Some(WebOffer::default()).filter(|_| web) };
@@ -295,6 +295,7 @@ fn the_questions_have_their_frames() {
     let hooks = HookOffer {
         files: vec!["~/.claude/settings.json".into(), "~/work/parser/.claude/settings.json".into()],
         hooks: vec![hook("PreToolUse", "~/bin/guard.sh --strict"), hook("Stop", "notify-send done")],
+        fault: None,
         of_project: true,
     };
     let start = |offers: Offers| Screen::boot(Boot { offers, ..boot() });

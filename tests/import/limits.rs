@@ -2,6 +2,23 @@
 
 use super::Home;
 
+/// Asserts that `tau import` has these lines about a file, and writes no setting with that word.
+fn assert_imported(file: &str, text: &str, lines: &[&str], unwritten: &str) {
+    let home = Home::new();
+    home.write(file, text);
+    home.write("tau/config.toml", "");
+    let said = home.import(&["--write"]);
+    let said: Vec<String> =
+        said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for line in lines {
+        assert!(said.iter().any(|said| said.contains(line)), "no {line:?} in {said:#?}");
+    }
+    assert!(!home.config().contains(unwritten), "{}", home.config());
+    if file.contains("gemini") {
+        assert!(home.config().contains("enabled = false"), "{}", home.config());
+    }
+}
+
 /// Set-ups that limit what runs, the lines about them, and settings that must not come of them.
 #[test]
 fn what_is_off_or_denied_there_stays_so() {
@@ -24,6 +41,40 @@ fn what_is_off_or_denied_there_stays_so() {
             "git",
         ),
         (
+            ".config/opencode/opencode.json",
+            r#"{"permission": {"edit": {"*": "deny"}, "bash": {"git *": "deny", "*": "ask"}, "task": "deny",
+                "webfetch": {"*": "ask", "https://x/*": "allow"}}}"#,
+            &[
+                "permission.edit *: deny permissions.deny: edit",
+                "permission.bash *: ask permissions.ask: bash",
+                "permission.task: deny permissions.deny: delegate",
+                "permission.webfetch *: ask left: it would outweigh",
+            ],
+            "\"web_fetch\"",
+        ),
+        (
+            ".claude/settings.json",
+            r#"{"permissions": {"defaultMode": "bypassPermissions"}, "hooks": {"Stop": [{"hooks": [{"command": "true"}]}],
+                "PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "safe?"}]}]}}"#,
+            &[
+                "permissions.defaultMode: bypassPermissions left: a mode without questions",
+                "hooks: 2 groups left: hook PreToolUse: tau runs hooks of the type `command`, and not `prompt`; with \
+                 claude_hooks = true tau asks before every call",
+            ],
+            "claude_hooks",
+        ),
+        (
+            ".codex/config.toml",
+            "profile = \"safe\"\napproval_policy = \"on-request\"\nsandbox_mode = \"workspace-write\"\n\
+             [profiles.safe]\napproval_policy = \"untrusted\"\nsandbox_mode = \"read-only\"\n[profiles.fast]\nmodel = \"m\"\n",
+            &[
+                "approval_policy: untrusted permission_mode = ask",
+                "sandbox.level = read-only",
+                "profiles: fast left:",
+            ],
+            "edits",
+        ),
+        (
             ".gemini/settings.json",
             r#"{"tools": {"exclude": ["write_file"], "sandbox": true}, "mcp": {"allowed": ["a"]}, "maxTurns": 3,
                 "general": {"defaultApprovalMode": "plan"}, "mcpServers": {"b": {"command": "bsrv"}}}"#,
@@ -42,21 +93,26 @@ fn what_is_off_or_denied_there_stays_so() {
             "permission_mode",
         ),
     ] {
-        let home = Home::new();
-        home.write(file, text);
-        home.write("tau/config.toml", "");
-        let said = home.import(&["--write"]);
-        let said: Vec<String> =
-            said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-        for line in lines {
-            assert!(said.iter().any(|said| said.contains(line)), "no {line:?} in {said:#?}");
-        }
-        assert!(!home.config().contains(unwritten), "{}", home.config());
-        if file.contains("gemini") {
-            assert!(home.config().contains("enabled = false"), "{}", home.config());
-        }
+        assert_imported(file, text, lines, unwritten);
     }
-    // Nor does tau run hooks that are off, or ask about them.
+}
+
+/// A mode that asks or denies is never looser here, whatever other agents have.
+#[test]
+fn modes_with_questions_stay_so() {
+    for mode in ["default", "manual", "dontAsk", "delegate"] {
+        let home = Home::new();
+        let text = format!(r#"{{"permissions": {{"defaultMode": "{mode}"}}}}"#);
+        home.write(".claude/settings.json", &text);
+        home.write(".codex/config.toml", "approval_policy = \"on-request\"\n");
+        home.import(&["--write"]);
+        assert!(home.config().contains("permission_mode = \"ask\""), "{mode}: {}", home.config());
+    }
+}
+
+/// tau does not run hooks that are off, or ask about them.
+#[test]
+fn hooks_run_as_there_or_tau_says_why_not() {
     let home = Home::new();
     let hooks = r#"{"disableAllHooks": true, "hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}}"#;
     home.write(".claude/settings.json", hooks);
@@ -68,4 +124,17 @@ fn what_is_off_or_denied_there_stays_so() {
     home.write(".claude/settings.json", &hooks.replace("true,", "false,"));
     home.tau(&["--model", "demo", "-p", "hi"]);
     assert!(home.at("work/ran").exists(), "hooks that are on run");
+    // One before calls that it cannot run makes it ask, and it says so before and after.
+    let mixed = r#"{"hooks": {"Stop": [{"hooks": [{"command": "true"}]}], "PreToolUse": [{"hooks": [{"type": "http"}]}]}}"#;
+    home.write(".claude/settings.json", mixed);
+    for (config, code, said) in [
+        ("", 0, "as tau would ask before every call (hook PreToolUse"),
+        ("claude_hooks = true\n", 3, "with claude_hooks = false tau runs no hooks of other agents"),
+        ("claude_hooks = false\n", 0, ""),
+    ] {
+        home.write("tau/config.toml", config);
+        let ended = home.tau(&["--model", "demo", "-p", "hi"]);
+        let text = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code() == Some(code) && text.contains(said), "{config}: {ended:?}");
+    }
 }

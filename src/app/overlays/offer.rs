@@ -26,6 +26,8 @@ pub struct HookOffer {
     pub files: Vec<String>,
     /// The event and the command of each.
     pub hooks: Vec<(String, String)>,
+    /// A hook before calls that tau cannot run: with the hooks, it asks before every call.
+    pub fault: Option<String>,
     /// Whether some belong to a project, which must be trusted again with them.
     pub of_project: bool,
 }

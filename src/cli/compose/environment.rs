@@ -159,8 +159,7 @@ impl Environment {
         if let Some(fault) = &fault {
             on_bad_config.tolerate(fault.to_string(), &mut notices)?;
             notices.push(
-                "settings cannot be read: tau asks before every call; repair the file, then /reload"
-                    .to_owned(),
+                "settings cannot be read: tau asks before every call; correct them, then /reload".to_owned(),
             );
             notices.extend(guards::instead(&stand_in, &settings));
         }

@@ -51,7 +51,8 @@ pub(crate) fn guards_fault(paths: &Paths, projects: &ProjectSettings) -> Option<
         unread.or_else(|| {
             let files = all(paths, folders.as_ref(), projects).into_iter();
             let mut files = files.filter(|file| file.format == HookFormat::Json);
-            files.find_map(|file| settings::hooks::guards_fault(&file.path, &file.text))
+            let fault = files.find_map(|file| settings::hooks::guards_fault(&file.path, &file.text));
+            fault.map(|fault| fault.remedy("with claude_hooks = false tau runs no hooks of other agents"))
         })
     })
 }

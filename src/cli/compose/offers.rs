@@ -8,6 +8,7 @@ use crate::args::CliArgs;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::catalogue::search_services::SERVICES;
 use tau_agent::extensions::hooks::{self, HookFile, HookFormat};
+use tau_agent::settings::hooks::guards_fault;
 use tau_agent::settings::other_folders::OtherFolders;
 use tau_agent::settings::trust::OTHERS_HOOKS;
 use tau_agent::settings::{MAX_BYTES, Settings, paths};
@@ -36,9 +37,10 @@ pub(crate) fn hooks(settings: &Settings, projects: &ProjectSettings) -> Option<H
     for (path, is_project) in
         home.into_iter().map(|path| (path, false)).chain(of_projects.map(|path| (path, true)))
     {
-        let (found, shown) = (find_hooks(&path), paths::in_short(&path));
+        let ((found, fault), shown) = (find_hooks(&path), paths::in_short(&path));
         if !found.is_empty() && !offer.files.contains(&shown) {
             offer.files.push(shown);
+            offer.fault = offer.fault.or(fault);
             offer.of_project |= is_project;
             offer.hooks.extend(found);
         }
@@ -46,20 +48,29 @@ pub(crate) fn hooks(settings: &Settings, projects: &ProjectSettings) -> Option<H
     (!offer.hooks.is_empty()).then_some(offer)
 }
 
-/// The event and the command of each hook in the file that tau supports.
-fn find_hooks(path: &Path) -> Vec<(String, String)> {
-    let Ok(text) = read_text(path, MAX_BYTES) else { return Vec::new() };
+/// The event and the command of each hook in the file that tau supports, and one before calls that it cannot run.
+fn find_hooks(path: &Path) -> (Vec<(String, String)>, Option<String>) {
+    let Ok(text) = read_text(path, MAX_BYTES) else { return (Vec::new(), None) };
+    let fault = guards_fault(path, &text).map(|fault| fault.replace(&format!("{}: ", path.display()), ""));
     let file =
         HookFile { path: path.to_owned(), text, format: HookFormat::Json, source: ExtensionSource::User };
-    hooks::find(&file).0.iter().map(|hook| (hook.event.name().to_owned(), hook.command.clone())).collect()
+    let found = hooks::find(&file).0.into_iter();
+    (found.map(|hook| (hook.event.name().to_owned(), hook.command)).collect(), fault)
 }
 
 /// The notice where no user can be asked.
 pub(crate) fn hooks_notice(settings: &Settings, projects: &ProjectSettings) -> Option<String> {
-    let files = hooks(settings, projects)?.files.join(", ");
-    Some(format!(
-        "not running the hooks of {files}: set claude_hooks = true in config.toml to run them, false to hide this"
-    ))
+    let HookOffer { files, fault, .. } = hooks(settings, projects)?;
+    let files = files.join(", ");
+    Some(match fault {
+        None => format!(
+            "not running the hooks of {files}: set claude_hooks = true in config.toml to run them, false to hide this"
+        ),
+        Some(fault) => format!(
+            "not running the hooks of {files}, as tau would ask before every call ({fault}): set claude_hooks = \
+             false in config.toml to hide this"
+        ),
+    })
 }
 
 /// The tools for the web, where no setting decides on them, and no choice of tools leaves them out.

@@ -11,6 +11,7 @@ use super::servers::{Variables, add_server};
 use tau_agent::extensions::packages::{PackageRecord, layout};
 use tau_agent::settings::MAX_BYTES;
 use tau_agent::settings::claude_permissions::{self, Owner};
+use tau_agent::settings::hooks;
 use tau_tools::counted::pluralize;
 use tau_tools::regular_files::read_text;
 use tau_tools::shell_word::quote;
@@ -21,8 +22,13 @@ const KNOWN: [&str; 16] = *tau_tools::words!(
      cleanupPeriodDays includeCoAuthoredBy spinnerTipsEnabled feedbackSurveyState autoUpdatesChannel \
      skipDangerousModePermissionPrompt"
 );
+pub(super) const WITHOUT_QUESTIONS: &str =
+    "a mode without questions is your choice: /mode auto, or the sandbox";
 /// Parts of its permissions that are taken over or said to be left.
 const OF_PERMISSIONS: [&str; 5] = ["allow", "ask", "deny", "defaultMode", "additionalDirectories"];
+
+/// Lists of servers that are off in a directory.
+const DISABLED: [&str; 2] = ["disabledMcpServers", "disabledMcpjsonServers"];
 
 /// The set-up of Claude Code.
 pub(super) fn read(places: &Places<'_>) -> SetUp {
@@ -47,6 +53,11 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     found.in_place(&folder.join("skills"), "entry", "skills");
     found.in_place(&folder.join("commands"), "entry", "slash commands");
     found.in_place(&folder.join("agents"), "entry", "kinds of helpers");
+    found.unlike(
+        &folder.join("output-styles"),
+        "file",
+        "tau has no output styles; write them as instructions",
+    );
     plugins(&mut found, &folder, &places.packages);
     let file = places.folders.claude_state();
     match json(&file) {
@@ -58,6 +69,12 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
             let why = "tau's own are for every directory; write it into .mcp.json of the directory";
             for (name, _) in project.into_iter().flat_map(|project| fields(project, "mcpServers")) {
                 found.leave_out(&file, format!("MCP server {name}, for this directory"), why);
+            }
+            for name in DISABLED {
+                let names = project.and_then(|project| project.get(name)?.as_array());
+                if names.is_some_and(|names| !names.is_empty()) {
+                    found.leave_out(&file, name, "turn them off in the list of /extensions");
+                }
             }
         }
         Some(Err(error)) => found.leave_out(&file, "MCP servers", &error),
@@ -101,14 +118,11 @@ fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
         if let Some(mode) = text_in(permissions, "defaultMode") {
             let what = format!("permissions.defaultMode: {mode}");
             match mode {
-                "default" => found.change(file, what, setting("permission_mode", "ask")),
                 "acceptEdits" => found.change(file, what, setting("permission_mode", "edits")),
                 "plan" => found.change(file, what, setting("permission_mode", "plan")),
-                _ => found.leave_out(
-                    file,
-                    what,
-                    "a mode without questions is your choice: /mode auto, or the sandbox",
-                ),
+                "auto" | "bypassPermissions" => found.leave_out(file, what, WITHOUT_QUESTIONS),
+                // The other modes ask, or deny what would be asked.
+                _ => found.change(file, what, setting("permission_mode", "ask")),
             }
         }
     }
@@ -121,17 +135,7 @@ fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
             found.leave_out(file, "permissions.additionalDirectories", why);
         }
     }
-    let hooks =
-        fields(settings, "hooks").filter_map(|(_, groups)| groups.as_array()).map(Vec::len).sum::<usize>();
-    if hooks > 0 {
-        let what = format!("hooks: {}", pluralize(hooks as u64, "group"));
-        match settings.get("disableAllHooks").and_then(Value::as_bool) {
-            Some(true) => {
-                found.leave_out(file, what, "they are off there (disableAllHooks), so they are here");
-            }
-            _ => found.change(file, what, setting("claude_hooks", "true")),
-        }
-    }
+    of_hooks(found, file, settings);
     let names: Vec<&str> = fields(settings, "env").map(|(name, _)| name.as_str()).collect();
     if !names.is_empty() {
         let why = "tau takes variables from the shell that starts it; set them there";
@@ -150,6 +154,31 @@ fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
             Some(command) => found.change(file, "statusLine", setting("status_command", command)),
             None => found.leave_out(file, "statusLine", "it has no command; status_line is tau's"),
         }
+    }
+}
+
+fn of_hooks(found: &mut Collector, file: &Path, settings: &Value) {
+    let groups = fields(settings, "hooks").filter_map(|(_, groups)| groups.as_array()).map(Vec::len);
+    let what = match groups.sum::<usize>() {
+        0 => return,
+        groups => format!("hooks: {}", pluralize(groups as u64, "group")),
+    };
+    if settings.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
+        return found.leave_out(file, what, "they are off there (disableAllHooks), so they are here");
+    }
+    let text = settings.to_string();
+    let place = format!("{}: ", file.display());
+    if let Some(fault) = hooks::guards_fault(file, &text) {
+        let why =
+            format!("{}; with claude_hooks = true tau asks before every call", fault.replace(&place, ""));
+        return found.leave_out(file, what, &why);
+    }
+    let (used, unused) = hooks::of_json(file, &text);
+    for why in unused {
+        found.leave_out(file, "hooks", &why.replace(&place, ""));
+    }
+    if !used.is_empty() {
+        found.change(file, what, setting("claude_hooks", "true"));
     }
 }
 

@@ -5,15 +5,15 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::Places;
-use super::claude::setting;
+use super::claude::{WITHOUT_QUESTIONS, setting};
 use super::found::{Change, Collector, Provider, ProviderModel, SetUp, fields, text_in, toml};
 use super::servers::{Variables, add_server};
 use tau_protocol::model::ThinkingLevel;
 
 /// Parts of the file that are taken over or said to be left, or about the program's own screen and state.
-const KNOWN: [&str; 18] = *tau_tools::words!(
+const KNOWN: [&str; 19] = *tau_tools::words!(
     "model model_provider model_providers model_context_window model_reasoning_effort approval_policy \
-     sandbox_mode sandbox_workspace_write mcp_servers notify profiles projects tui notice history \
+     sandbox_mode sandbox_workspace_write mcp_servers notify profile profiles projects tui notice history \
      file_opener hide_agent_reasoning features"
 );
 const NO_TEXT: &str = "it is not a text";
@@ -27,7 +27,7 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     let folder = places.folders.place(".codex");
     let file = folder.join("config.toml");
     match toml(&file) {
-        Some(Ok(config)) => of_config(&mut found, &file, &config),
+        Some(Ok(config)) => of_config(&mut found, &file, &in_force(config)),
         Some(Err(error)) => found.leave_out(&file, "settings", &error),
         None => {}
     }
@@ -44,11 +44,25 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
         "file",
         "command rules; write them as permissions.allow and permissions.deny",
     );
+    let why = "write them as [[hooks.EVENT]] in config.toml";
+    found.unlike(&folder.join("hooks.json"), "file", why);
     let why = "settings of the project; those for tau are in .tau/config.toml and .mcp.json";
     if places.cwd != places.home {
         found.unlike(&places.cwd.join(".codex/config.toml"), "file", why);
     }
     found.finish()
+}
+
+/// The settings with those of the profile that is in force, which is then none of the profiles.
+fn in_force(mut config: Value) -> Value {
+    let name = text_in(&config, "profile").map(str::to_owned);
+    let profiles = config.get_mut("profiles").and_then(Value::as_object_mut);
+    let profile = name.zip(profiles).and_then(|(name, profiles)| profiles.remove(&name));
+    if let (Some(Value::Object(profile)), Value::Object(settings)) = (profile, &mut config) {
+        settings.remove("profile");
+        settings.extend(profile);
+    }
+    config
 }
 
 fn of_config(found: &mut Collector, file: &Path, config: &Value) {
@@ -82,13 +96,7 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
         match policy {
             "untrusted" => found.change(file, what, setting("permission_mode", "ask")),
             "on-request" | "on-failure" => found.change(file, what, setting("permission_mode", "edits")),
-            _ => {
-                found.leave_out(
-                    file,
-                    what,
-                    "a mode without questions is your choice: /mode auto, or the sandbox",
-                );
-            }
+            _ => found.leave_out(file, what, WITHOUT_QUESTIONS),
         }
     }
     for (field, why) in [
@@ -111,8 +119,13 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
     if config.get("notify").is_some() {
         found.leave_out(file, "notify", "tau notifies by itself; a hook on Stop runs a command");
     }
-    if config.get("profiles").is_some() {
-        found.leave_out(file, "profiles", "tau has none; a shell alias with flags does the same");
+    let names: Vec<&str> = fields(config, "profiles").map(|(name, _)| name.as_str()).collect();
+    if !names.is_empty() {
+        let what = format!("profiles: {}", names.join(", "));
+        found.leave_out(file, what, "tau has none; a shell alias with flags does the same");
+    }
+    if let Some(name) = text_in(config, "profile") {
+        found.leave_out(file, format!("profile: {name}"), "there is no profile of this name");
     }
     found.rest(file, "", config, &KNOWN);
 }

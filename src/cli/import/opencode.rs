@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::Places;
-use super::claude::setting;
+use super::claude::{WITHOUT_QUESTIONS, setting};
 use super::found::{Change, Collector, Meaning, Provider, ProviderModel, SetUp, fields, json, text_in};
 use super::servers::{Variables, add_server};
 use tau_agent::catalogue::providers;
@@ -44,6 +44,13 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
         found.in_place(&folder.join(name), "entry", "kinds of helpers");
     }
     found.instructions(&folder.join("AGENTS.md"));
+    for (names, what) in [
+        (["skill", "skills"], "skills; move them to skills of the configuration folder"),
+        (["tool", "tools"], "tools in JavaScript; tau's are described in TOML"),
+        (["plugin", "plugins"], "plugins in JavaScript; hooks and MCP servers do their work in tau"),
+    ] {
+        names.iter().for_each(|name| found.unlike(&folder.join(name), "entry", what));
+    }
     let why = "settings of the project; those for tau are in .tau/config.toml and .mcp.json";
     for name in ["opencode.json", "opencode.jsonc"] {
         found.unlike(&places.cwd.join(name), "file", why);
@@ -122,17 +129,16 @@ fn in_order<'a>(
     rules.into_iter().enumerate().map(move |(at, (pattern, action))| (pattern.as_str(), action, at < last))
 }
 
+fn strictness(action: &Value) -> usize {
+    let known = ["allow", "ask", "deny"];
+    known.iter().position(|known| action == known).unwrap_or(known.len())
+}
+
 fn of_every_tool(found: &mut Collector, file: &Path, field: &str, action: &str) {
     let what = format!("{field}: {action}");
     match action {
         "ask" => found.change(file, what, setting("permission_mode", "ask")),
-        "allow" => {
-            found.leave_out(
-                file,
-                what,
-                "a mode without questions is your choice: /mode auto, or the sandbox",
-            );
-        }
+        "allow" => found.leave_out(file, what, WITHOUT_QUESTIONS),
         _ => {
             found.leave_out(
                 file,
@@ -151,10 +157,11 @@ fn of_permission(found: &mut Collector, file: &Path, tool: &str, value: &Value, 
     let outweighed = "a later rule for * outweighs it there";
     match value {
         Value::Object(patterns) => {
-            for (pattern, action, is_late) in in_order(patterns.iter()) {
+            for (at, (pattern, action, is_late)) in in_order(patterns.iter()).enumerate() {
                 let what = what(&format!("{tool} {pattern}"), action);
+                let mut later = patterns.values().skip(at.saturating_add(1));
                 // There the last pattern that fits decides, here the strictest list.
-                if is_every(pattern) && !is_allow(action) {
+                if is_every(pattern) && later.any(|later| strictness(later) < strictness(action)) {
                     let why = "it would outweigh the patterns beside it; the permission mode asks";
                     found.leave_out(file, what, why);
                 } else if (is_late || is_outweighed) && is_allow(action) {
@@ -182,6 +189,7 @@ fn of_rule(
         "glob" => "find",
         "list" => "ls",
         "patch" | "multiedit" => "edit",
+        "task" => "delegate",
         "webfetch" => "web_fetch",
         "websearch" => "web_search",
         _ => return found.leave_out(file, what, "tau has no tool of this name"),

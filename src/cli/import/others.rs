@@ -44,6 +44,16 @@ pub(super) fn gemini(places: &Places<'_>) -> SetUp {
         "entry",
         "commands in TOML; write them as prompt templates in markdown",
     );
+    for (name, why) in [
+        ("skills", "skills; move them to skills of the configuration folder"),
+        ("agents", "write each as a kind of helper: NAME.md in agents of the configuration folder"),
+        (
+            "extensions",
+            "add what is in them by itself: MCP servers to config.toml, commands as prompt templates",
+        ),
+    ] {
+        found.unlike(&folder.join(name), "entry", why);
+    }
     found.unlike(
         &places.cwd.join("GEMINI.md"),
         "file",
@@ -134,6 +144,10 @@ pub(super) fn cursor(places: &Places<'_>) -> SetUp {
         Some(Err(error)) => found.leave_out(&file, "MCP servers", &error),
         None => {}
     }
+    let folder = places.home.join(".cursor");
+    let why = "write each as a prompt template: NAME.md in prompts of the configuration folder";
+    found.unlike(&folder.join("commands"), "entry", why);
+    found.unlike(&folder.join("skills"), "entry", "skills; move them to skills of the configuration folder");
     let project = places.cwd;
     found.unlike(
         &project.join(".cursor/mcp.json"),

@@ -49,6 +49,10 @@ fn question(view: &OfferView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
             let count = pluralize(offer.hooks.len(), "hook");
             let text = format!("{files} has {count} of Claude Code that tau can run. Run them?");
             let mut rows = wrap::wrap(&Line::raw(text), width, 0);
+            if let Some(fault) = &offer.fault {
+                let text = format!("tau then asks before every call: {}", printable_line(fault));
+                rows.extend(wrap::wrap(&Line::raw(text), width, 0));
+            }
             for (event, command) in offer.hooks.iter().take(MAX_ROWS) {
                 let text = format!("{}: {}", printable_line(event), printable_line(command));
                 let (most, full) = (usize::from(width), wrap::cells(&text));
