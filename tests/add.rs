@@ -37,13 +37,15 @@ impl Home {
         home.write("plug/agents/a.md", "---\nname: critic\ndescription: Reviews.\n---\nAn agent.");
         home.write("plug/output-styles/a.md", "A style.");
         let hook = json!({"hooks": {"UserPromptSubmit": [{"hooks": [
-            {"type": "command", "command": "\"${CLAUDE_PLUGIN_ROOT}/mark.sh\""}]}]}});
+            {"type": "command", "command": "\"${CLAUDE_PLUGIN_ROOT}/mark.sh\""},
+            {"type": "command", "command": "touch \"${CLAUDE_PLUGIN_DATA}marked\""}]}]}});
         home.write("plug/hooks/hooks.json", &hook.to_string());
         home.write("plug/mark.sh", "#!/bin/sh\necho ran >>marked\n");
         let executable = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(home.path("plug/mark.sh"), executable).unwrap();
         // Without `mcpServers` around it, as plugins may write it.
-        home.write("plug/.mcp.json", r#"{"db":{"command":"${CLAUDE_PLUGIN_ROOT}/no-server","args":["x"]}}"#);
+        home.write("plug/.mcp.json", r#"{"db":{"command":"${CLAUDE_PLUGIN_ROOT}/no-server","args":["x"]},
+            "pm":{"command":"pm","env":{"D":"${CLAUDE_PLUGIN_DATA}"}},"tok":{"command":"tok","args":["${user_config.token}"]}}"#);
         home
     }
 
@@ -178,10 +180,27 @@ async fn a_plugin_is_shown_added_used_and_removed() {
     let shown = home.tau(&["add", "./plug"]).await;
     assert!(shown.code == 2 && shown.err.contains("--yes"), "{shown:?}");
     for part in [
-        "greeter 1.0.0", "Greets.", "greet", "/hello", "UserPromptSubmit", "db (", "no-server x", "Read",
-        "critic", "output styles", "without a question", "UserPromptSubmit (",
-        "\"${CLAUDE_PLUGIN_ROOT}/mark.sh\"", "db (${CLAUDE_PLUGIN_ROOT}/no-server x)",
-        "sandboxed as your settings", "in every request", "8 files", "SHA-256",
+        "greeter 1.0.0",
+        "Greets.",
+        "greet",
+        "/hello",
+        "UserPromptSubmit",
+        "db (",
+        "no-server x",
+        "Read",
+        "critic",
+        "output styles",
+        "without a question",
+        "UserPromptSubmit (",
+        "\"${CLAUDE_PLUGIN_ROOT}/mark.sh\"",
+        "db (${CLAUDE_PLUGIN_ROOT}/no-server x)",
+        "sandboxed as your settings",
+        "in every request",
+        "8 files",
+        "SHA-256",
+        "the MCP server pm is not used: ${CLAUDE_PLUGIN_DATA} has no value in tau",
+        "the MCP server tok is not used: ${user_config.token} has no value in tau",
+        "a hook of UserPromptSubmit is not used: ${CLAUDE_PLUGIN_DATA} has no value in tau",
     ] {
         assert!(shown.out.contains(part), "{part}: {}", shown.out);
     }
@@ -207,6 +226,8 @@ async fn a_plugin_is_shown_added_used_and_removed() {
     let servers = home.tau(&["mcp", "list"]).await;
     let root = home.path("tau/packages/greeter").canonicalize().unwrap();
     assert!(servers.out.contains(&format!("{}/no-server x", root.display())), "{servers:?}");
+    let is_unused = |line: &str| ["pm ", "tok "].iter().any(|name| line.trim_start().starts_with(name));
+    assert!(!servers.out.lines().any(is_unused), "{servers:?}");
 
     // Off as a whole.
     home.write("tau/config.toml", "extensions_off = [\"package:greeter\"]\n");

@@ -121,7 +121,7 @@ impl Places {
             places.prompts.extend(parts.prompts.iter().map(place));
             places.kinds.extend(parts.kinds.iter().map(place));
             places.tools.extend(parts.tools.iter().map(place));
-            let (texts, problems) = package.texts(&parts.hooks);
+            let (texts, problems) = package.hooks();
             let file = |(path, text)| HookFile {
                 path,
                 text,

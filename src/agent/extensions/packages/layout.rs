@@ -24,6 +24,14 @@ const MAX_DESCRIPTION_LEN: usize = 300;
 /// How deep folders of skills are searched for.
 const MAX_DEPTH: usize = 3;
 
+/// Parts that tau has no use for: the usual file or folder, the field of the manifest, and the name.
+const UNUSED: [(Option<&str>, &str, &str); 4] = [
+    (Some("output-styles"), "outputStyles", "output styles"),
+    (Some(".lsp.json"), "lspServers", "language servers"),
+    (None, "userConfig", "settings that it asks for"),
+    (None, "dependencies", "plugins that it needs: add them by themselves"),
+];
+
 /// The files and folders of a package that tau uses, relative to its root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -173,6 +181,8 @@ pub fn of_folder(root: &Path, entry: Option<&Value>) -> Result<Layout, UserError
             }
         }
         let has_files = matches!(field, "commands" | "agents");
+        let folders = list.clone();
+        list.retain(|path| !folders.iter().any(|folder| holds_part(root, folder, path)));
         list.retain(|path| {
             let file = root.join(path);
             let is_used = file.is_dir() || has_files && file.extension().is_some_and(|end| end == "md");
@@ -204,12 +214,10 @@ pub fn of_folder(root: &Path, entry: Option<&Value>) -> Result<Layout, UserError
         list.dedup();
     }
     alone(root, manifest.is_some() || entry.is_some(), &mut layout);
-    for (folder, field, what) in
-        [("output-styles", "outputStyles", "output styles"), (".lsp.json", "lspServers", "language servers")]
-    {
+    for (folder, field, what) in UNUSED {
         let is_named =
             manifests.iter().any(|(manifest, _)| manifest.is_some_and(|of| of.get(field).is_some()));
-        if is_named || root.join(folder).exists() {
+        if is_named || folder.is_some_and(|folder| root.join(folder).exists()) {
             layout.unused.push(what.to_owned());
         }
     }
@@ -242,6 +250,13 @@ fn has_skills(folder: &Path, depth: usize) -> bool {
     folders
         .map(|entry| entry.path())
         .any(|inner| inner.join(skills::FILE).is_file() || depth < MAX_DEPTH && has_skills(&inner, depth + 1))
+}
+
+/// Whether a file, or a folder of one skill, is found in this folder without being named.
+fn holds_part(root: &Path, folder: &str, path: &str) -> bool {
+    let whole = root.join(path);
+    let is_part = whole.is_file() || whole.join(skills::FILE).is_file();
+    is_part && Path::new(path).parent() == Some(Path::new(folder))
 }
 
 /// Whether the folder has a file with this ending.
@@ -323,8 +338,8 @@ mod tests {
         let plugin = folder(&[
             (
                 MANIFEST,
-                r#"{"name":"My Plugin","version":"1.2","description":"Does.","skills":"./more",
-                "commands":["./x","./none","./one.md"],"agents":["./cfg/ag.md","./cfg/ag.js"],"lspServers":{},"mcpServers":{"db":{"command":"db"}},"hooks":"./h.json"}"#,
+                r#"{"name":"My Plugin","version":"1.2","description":"Does.","skills":["./more","./skills/a"],
+                "commands":["./x","./none","./one.md","./commands/c.md"],"agents":["./cfg/ag.md","./cfg/ag.js","./agents/a.md"],"lspServers":{},"userConfig":{},"dependencies":["other"],"mcpServers":{"db":{"command":"db"}},"hooks":"./h.json"}"#,
             ),
             ("skills/a/SKILL.md", SKILL),
             ("more/b/SKILL.md", SKILL),
@@ -349,7 +364,9 @@ mod tests {
                 "none, which the manifest names and is not there",
                 "cfg/ag.js, which is no folder",
                 "output styles",
-                "language servers"
+                "language servers",
+                "settings that it asks for",
+                "plugins that it needs: add them by themselves"
             ]
         );
         let expected = Parts {

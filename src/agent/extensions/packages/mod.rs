@@ -6,6 +6,7 @@
 
 pub mod digest;
 pub mod layout;
+mod variables;
 mod verified;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::settings::mcp_servers::{self, McpServer};
 use crate::settings::private_files::{SharedFile, read_capped, read_json, write_private};
@@ -23,9 +25,6 @@ use layout::Parts;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau_tools::user_error::UserError;
 use verified::VerifiedPackages;
-
-/// The names by which files of a package call its folder.
-const ROOTS: [&str; 3] = ["${CLAUDE_PLUGIN_ROOT}", "$CLAUDE_PLUGIN_ROOT", "${PACKAGE_ROOT}"];
 
 /// The beginning of the names of folders for packages that are not in use yet; no package can have such a name.
 pub const UNFINISHED: &str = ".new-";
@@ -221,25 +220,44 @@ impl Package {
         let (mut servers, mut wrong) =
             (Vec::new(), faults.into_iter().map(UserError::new).collect::<Vec<_>>());
         for (path, text) in texts {
-            let (found, faults) = mcp_servers::of_json_text(&path, &layout::as_mcp_file(&text));
+            let text = layout::as_mcp_file(&text);
+            let (found, faults) = mcp_servers::of_json_text(&path, &text);
             wrong.extend(faults);
-            servers.extend(found.into_iter().map(|server| (path.clone(), server)));
+            let file: Value = serde_json::from_str(&text).unwrap_or_default();
+            for server in found {
+                let given = file.get("mcpServers").and_then(|all| all.get(&server.name));
+                match given.map_or(Ok(()), variables::check_known) {
+                    Ok(()) => servers.push((path.clone(), server)),
+                    Err(error) => {
+                        let name = &server.name;
+                        wrong.push(UserError::new(format!("the MCP server {name} is not used: {error}")));
+                    }
+                }
+            }
         }
         (servers, wrong)
     }
 
+    /// Its files of hooks without those that tau cannot run, and the faults in these.
+    pub(super) fn hooks(&self) -> (Vec<(PathBuf, String)>, Vec<String>) {
+        let (texts, mut problems) = self.texts(&self.record.parts.hooks);
+        let usable = |(path, text)| {
+            let (text, unused) = variables::usable_hooks(text);
+            problems.extend(unused.into_iter().map(String::from));
+            (path, text)
+        };
+        (texts.into_iter().map(usable).collect(), problems)
+    }
+
     /// The texts of JSON files of the package, in which its folder stands for its name.
-    pub(super) fn texts(&self, paths: &[String]) -> (Vec<(PathBuf, String)>, Vec<String>) {
+    fn texts(&self, paths: &[String]) -> (Vec<(PathBuf, String)>, Vec<String>) {
         let (mut texts, mut problems) = (Vec::new(), Vec::new());
-        let root = serde_json::Value::from(self.root.to_string_lossy()).to_string();
-        let root = root.trim_matches('"');
+        let root = self.root.to_string_lossy();
         for path in paths {
             let path = self.root.join(path);
             let read = read_capped(&path, MAX_BYTES).map_err(|error| error.to_string());
             match read.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "not text".to_owned())) {
-                Ok(text) => {
-                    texts.push((path, ROOTS.iter().fold(text, |text, name| text.replace(name, root))));
-                }
+                Ok(text) => texts.push((path, variables::with_root(&text, &root))),
                 Err(error) => problems.push(format!("{}: {error}", path.display())),
             }
         }

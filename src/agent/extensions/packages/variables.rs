@@ -1,0 +1,50 @@
+//! Names in the files of a package that stand for its folder, or for what only Claude Code has.
+
+use serde_json::Value;
+
+use tau_tools::user_error::UserError;
+
+/// The names by which files of a package call its folder.
+const ROOTS: [&str; 3] = ["${CLAUDE_PLUGIN_ROOT}", "$CLAUDE_PLUGIN_ROOT", "${PACKAGE_ROOT}"];
+/// The beginnings of what tau has no value for.
+const UNKNOWN: [&str; 3] = ["${CLAUDE_PLUGIN_DATA", "$CLAUDE_PLUGIN_DATA", "${user_config."];
+
+/// A text of JSON with this folder for its names.
+pub(super) fn with_root(text: &str, root: &str) -> String {
+    let root = Value::from(root).to_string();
+    let text = text.trim_start_matches('\u{feff}').to_owned();
+    ROOTS.iter().fold(text, |text, name| text.replace(name, root.trim_matches('"')))
+}
+
+/// Fails when a part needs a value that tau does not have: without it, a command would do something else.
+pub(super) fn check_known(part: &Value) -> Result<(), UserError> {
+    let text = part.to_string();
+    let unknown = UNKNOWN.iter().find_map(|start| text.get(text.find(start)?..));
+    match unknown {
+        None => Ok(()),
+        Some(from) => {
+            let end = |c: char| !(c.is_ascii_alphanumeric() || "${_.".contains(c));
+            let name = from.split(end).next().unwrap_or_default();
+            let close = if name.contains('{') { "}" } else { "" };
+            Err(UserError::new(format!("{name}{close} has no value in tau")))
+        }
+    }
+}
+
+/// A file of hooks without those that need such a value, and what was taken out.
+pub(super) fn usable_hooks(text: String) -> (String, Vec<UserError>) {
+    let (mut file, mut problems) = (serde_json::from_str(&text).unwrap_or(Value::Null), Vec::new());
+    for (event, groups) in file.get_mut("hooks").and_then(Value::as_object_mut).into_iter().flatten() {
+        for group in groups.as_array_mut().into_iter().flatten() {
+            let Some(hooks) = group.get_mut("hooks").and_then(Value::as_array_mut) else { continue };
+            hooks.retain(|hook| match check_known(hook) {
+                Ok(()) => true,
+                Err(error) => {
+                    problems.push(UserError::new(format!("a hook of {event} is not used: {error}")));
+                    false
+                }
+            });
+        }
+    }
+    (if problems.is_empty() { text } else { file.to_string() }, problems)
+}
