@@ -164,6 +164,11 @@ pub(super) fn prints_no_contents(part: &Part) -> bool {
     reads_names_only(part) || has("git wc file", &name) || SEARCHERS.iter().any(|(it, _)| *it == name)
 }
 
+/// Whether a part tells facts of files by its exit code, and prints nothing.
+pub(super) fn asks_about_files(part: &Part) -> bool {
+    has("test [", &program(part))
+}
+
 /// The ends of the names of the files of a folder that a part changes without printing them; empty if of any.
 pub(super) fn rewritten_files(part: &Part) -> Option<&'static str> {
     let name = builder(part);

@@ -56,7 +56,7 @@ pub struct PickerRow {
     pub current: bool,
     /// A favourite.
     pub marked: bool,
-    /// Not usable yet: below all others, whatever the query.
+    /// Not usable; in the list of models below all others, whatever the query.
     pub dimmed: bool,
     /// Shown only on request.
     pub hidden: bool,

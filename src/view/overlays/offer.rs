@@ -9,7 +9,7 @@ use super::list::choice_mark;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::overlays::offer::{Offer, OfferView};
-use tau_app::printable::printable_line;
+use tau_app::printable::{decision_line, printable_line};
 use tau_tools::counted::pluralize;
 
 /// The maximum number of hooks named.
@@ -54,7 +54,7 @@ fn question(view: &OfferView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
                 rows.extend(wrap::wrap(&Line::raw(text), width, 0));
             }
             for (event, command) in offer.hooks.iter().take(MAX_ROWS) {
-                let text = format!("{}: {}", printable_line(event), printable_line(command));
+                let text = format!("{}: {}", printable_line(event), decision_line(command).as_str());
                 let (most, full) = (usize::from(width), wrap::cells(&text));
                 let cut: String = text.chars().take(most.saturating_sub(1)).collect();
                 let text = if full > most { format!("{cut}…") } else { text };

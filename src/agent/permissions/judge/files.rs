@@ -237,7 +237,7 @@ impl Judge<'_> {
                 continue;
             }
             let is_unknown = matches!(path, NamedPath::Partly(text) if text.is_unknown());
-            if !(is_unknown && names_only) {
+            if !(is_unknown && names_only || folders::asks_about_files(part)) {
                 self.check_path_rules(path, Use::Read, None, how, findings);
             }
             if !only_reads {

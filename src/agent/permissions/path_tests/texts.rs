@@ -208,6 +208,8 @@ pub(super) const ORDINARY: &[&str] = &[
     "ls | grep log | xargs -n1 basename",
     "date +'%Y-%m-%d %H:%M'",
     "test -f a.txt && echo yes",
+    "test -f .env && echo yes",
+    "if [ ! -s .env ]; then echo none; fi",
     "terraform plan -out=x -var 'a=b c'",
     "kubectl get pods -o jsonpath='{.items[*].metadata.name}'",
     "rm -rf $(find . -name node_modules)",
