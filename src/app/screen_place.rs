@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::composer::Draft;
+use super::composer::SavedDraft;
 
 /// The draft and the scroll position of a screen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScreenPlace {
     /// The draft in the composer.
-    pub draft: Draft,
+    pub draft: SavedDraft,
     /// The drafts that were set aside, the newest last.
-    pub set_aside: Vec<Draft>,
+    pub set_aside: Vec<SavedDraft>,
     /// The first row; `None` at the tail.
     pub top: Option<TopRow>,
 }

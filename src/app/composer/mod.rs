@@ -51,17 +51,16 @@ struct Step {
 }
 
 /// A text that was being written, with its cursor, pastes and pictures.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "SavedDraft", into = "SavedDraft")]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
     buffer: Buffer,
     chips: Chips,
 }
 
 /// A draft in a file.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct SavedDraft {
+pub struct SavedDraft {
     /// With chips as their labels.
     text: String,
     chips: Chips,
@@ -83,9 +82,16 @@ impl From<SavedDraft> for Draft {
     }
 }
 
-impl Draft {
+impl SavedDraft {
     /// The text with every paste in full, and the pictures in it.
     pub fn expanded_content(&self) -> (String, Vec<Block>) {
+        self.chips.expand(&self.text)
+    }
+}
+
+impl Draft {
+    /// The text with every paste in full, and the pictures in it.
+    pub(crate) fn expanded_content(&self) -> (String, Vec<Block>) {
         self.chips.expand(&self.buffer.lines().join("\n"))
     }
 

@@ -1,5 +1,6 @@
 //! Keeps the place of a screen that is left, and restores it on the next one.
 
+use crate::composer::Draft;
 use crate::geometry::{Anchor, ScrollPosition};
 use crate::model::Model;
 use crate::screen_place::{ScreenPlace, TopRow};
@@ -7,7 +8,7 @@ use crate::screen_place::{ScreenPlace, TopRow};
 /// The place that the next screen on this session restores.
 pub fn screen_place(model: &Model) -> ScreenPlace {
     let edited = model.editing.as_ref().map(|edit| &edit.draft).filter(|draft| !draft.is_empty());
-    let set_aside = model.drafts.iter().chain(edited).cloned().collect();
+    let set_aside = model.drafts.iter().chain(edited).cloned().map(Into::into).collect();
     let top = match model.transcript.position {
         ScrollPosition::Tail => None,
         ScrollPosition::Top(Anchor { entry, part, row }) => {
@@ -15,13 +16,14 @@ pub fn screen_place(model: &Model) -> ScreenPlace {
             found.map(|(prompts_after, entries)| TopRow { prompts_after, entries, part, row })
         }
     };
-    ScreenPlace { draft: model.composer.draft(), set_aside, top }
+    ScreenPlace { draft: model.composer.draft().into(), set_aside, top }
 }
 
 /// Makes this screen look like the one that was left.
 pub(super) fn restore(model: &mut Model, place: ScreenPlace) {
     let ScreenPlace { draft, set_aside, top } = place;
-    model.drafts.extend(set_aside);
+    model.drafts.extend(set_aside.into_iter().map(Draft::from));
+    let draft = Draft::from(draft);
     if model.composer.is_empty() && !draft.is_empty() {
         model.composer.put_draft(draft);
     }

@@ -51,7 +51,7 @@ fn missing_flags(setup: &Setup, id: &str) -> Vec<(&'static str, String)> {
 /// with which the user picks a session count.
 pub(crate) fn has_own_rights(setup: &Setup, id: &str) -> bool {
     let has_rights = ignored_flags(&setup.args).iter().any(|flag| !OF_MODEL.contains(flag));
-    !(has_rights && setup.args.resume.is_some()) && !missing_flags(setup, id).is_empty()
+    !(has_rights && setup.args.resume.is_some() || missing_flags(setup, id).is_empty())
 }
 
 /// A notice about the rights and limits that a session had, and does not have as this command line opens it.
