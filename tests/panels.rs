@@ -99,7 +99,7 @@ pub fn output(text: &str, code: i32) -> ToolOutput {
 fn a_command_of_several_lines_can_be_read() {
     let mut screen = Screen::new();
     screen.run();
-    let long = format!("cargo test --workspace {}", "--exclude some-member ".repeat(6));
+    let long = format!("cargo test --workspace{}", " --exclude some-member".repeat(6));
     asks(&mut screen, &[("a", "bash", json!({"command": SCRIPT})), ("b", "bash", json!({"command": long}))]);
     starts(&mut screen, "a", "bash", &json!({"command": SCRIPT}));
     ends(&mut screen, "a", output("one\ntwo\n", 0), false, Some(700));
@@ -219,7 +219,10 @@ fn stops_and_skips_are_neutral_and_failures_are_said_to_people() {
     screen.keys("<ctrl+o>");
     has(
         &mut screen,
-        &["│ notes.md does not exist; list the directory with bash and ls\n", "│ content:\n│ one\n│ two\n"],
+        &[
+            "│ notes.md does not exist; list the directory with bash and ls\n",
+            "│ content:\n│   one\n│   two\n",
+        ],
     );
 }
 

@@ -349,7 +349,7 @@ fn last_folder(place: &str) -> &str {
 /// Money in words.
 pub(crate) fn cost(dollars: f64, short: Short) -> String {
     match short {
-        Short::Cost if dollars < 1.0 => "<$1".to_owned(),
+        Short::Cost | Short::Rest if dollars < 1.0 => "<$1".to_owned(),
         Short::Cost | Short::Rest => format!("${dollars:.0}"),
         Short::Nothing | Short::Path => format!("${dollars:.3}"),
     }

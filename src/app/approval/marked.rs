@@ -10,7 +10,7 @@ pub struct MarkedText {
     pub text: Printable,
     /// Byte ranges of the text, from left to right, without overlap.
     pub marks: Vec<Range<usize>>,
-    /// The same ranges in the order of the spans: what matters most comes first.
+    /// Their ranges in the order of the spans, the most important first; they may overlap.
     pub ranked: Vec<Range<usize>>,
 }
 

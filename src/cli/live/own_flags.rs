@@ -37,14 +37,15 @@ pub(crate) fn ignored_flags(args: &CliArgs) -> Vec<&'static str> {
     flags_with_values(args).into_iter().map(|(name, _)| name).collect()
 }
 
-/// The flags with which `tau attach` would open a session, and which do not hold with this setup: those of its rights
-/// and limits, and of a model that no file knows.
+/// The flags of the rights and limits with which `tau attach` would open a session, and which do not hold with this
+/// setup.
 fn missing_flags(setup: &Setup, id: &str) -> Vec<(&'static str, String)> {
     let mut args = setup.args.clone();
     rights::restore(&mut args, &setup.paths, &setup.settings, id, FlaggedMode::Holds);
     let holds =
         flags_with_values(&CliArgs { settings: SettingFlags(setup.settings.clone()), ..setup.args.clone() });
-    flags_with_values(&args).into_iter().filter(|flag| !holds.contains(flag)).collect()
+    let is_missing = |flag: &(&str, String)| !OF_MODEL.contains(&flag.0) && !holds.contains(flag);
+    flags_with_values(&args).into_iter().filter(is_missing).collect()
 }
 
 /// Whether a screen opens the session as `tau attach` does: with rights and limits of its own. Those of a command line
@@ -56,8 +57,7 @@ pub(crate) fn has_own_rights(setup: &Setup, id: &str) -> bool {
 
 /// A notice about the rights and limits that a session had, and does not have as this command line opens it.
 pub(crate) fn lost_rights_notice(setup: &Setup, id: &str) -> Option<String> {
-    let mut flags = missing_flags(setup, id);
-    flags.retain(|(name, _)| !OF_MODEL.contains(name));
+    let flags = missing_flags(setup, id);
     let named: Vec<String> =
         flags.iter().map(|(name, value)| format!("--{name} {value}").trim_end().to_owned()).collect();
     (!named.is_empty()).then(|| {

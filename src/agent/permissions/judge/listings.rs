@@ -137,7 +137,7 @@ fn gives(part: &Part, command: &str) -> bool {
     behind.starts_with(['|', ')', '`']) || part.words.iter().any(runs)
 }
 
-/// What a pattern in a program finds in a folder. Some functions find hidden files, whatever the pattern.
+/// The files that a pattern in a program finds in a folder. Some functions find hidden ones, whatever the pattern.
 fn of_pattern(pattern: &str, sees_hidden: bool) -> Vec<PathText> {
     let below = pattern.trim_start_matches(['~', '/']);
     let below = below.rsplit_once("**/").map_or(below, |(_, last)| last);
