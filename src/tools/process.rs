@@ -66,7 +66,7 @@ use watched::WatchedCommand;
 /// How long to wait for more output after the shell has exited. Output already in the pipe is read in any
 /// case.
 const GRACE: Duration = Duration::from_millis(200);
-/// The time without output after which a command may be waiting for keys.
+/// After this long without output, a command may be waiting for input.
 const QUIET: Duration = Duration::from_secs(1);
 /// The number of bytes shown from the end of the output, once the command has ended.
 const SHOWN_ENDED: usize = 64 * 1024;
@@ -234,7 +234,7 @@ struct Run<'a> {
     watched: Arc<WatchedCommand>,
     spill: Spill,
     report: Report<'a>,
-    /// When to look whether it waits for keys, once after each output.
+    /// When to check whether it waits for input: once after each output.
     quiet: Option<Instant>,
     status: Option<ExitStatus>,
     /// The thread that ends all processes, once started.

@@ -68,7 +68,7 @@ impl Skill {
     }
 }
 
-/// The text of a file after its front matter. What a link of a project leads to has no secrets in it.
+/// The text of a file after its front matter. Secrets are removed if a project's link leads to it.
 fn body(path: &Path, source: ExtensionSource) -> Result<String, UserError> {
     let bytes =
         read_capped(path, MAX_EXTENSION_FILE).map_err(|error| format!("{}: {error}", path.display()))?;

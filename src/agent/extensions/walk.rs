@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
         Some(target)
     }
 
-    /// Whether a link may have led to where it is.
+    /// Whether the walk may have followed a link to get here.
     fn has_followed_links(&self) -> bool {
         self.start != self.place.folder || !self.linked.is_empty()
     }

@@ -43,7 +43,7 @@ pub struct TrustView {
     pub scroll: usize,
     /// The number of rows that the last key scrolled.
     step: usize,
-    /// The first row that a frame can begin with without leaving rows out that no frame has shown.
+    /// The furthest row that a frame can start at without skipping rows that were never shown.
     reached: usize,
     /// Whether all rows were on the screen.
     is_seen: bool,

@@ -1,4 +1,4 @@
-//! Names in the files of a package that stand for its folder, or for what only Claude Code has.
+//! Variables in the files of a package: its own folder, and those that only Claude Code can fill in.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use tau_tools::user_error::UserError;
 
 /// The names by which files of a package call its folder.
 const ROOTS: [&str; 3] = ["${CLAUDE_PLUGIN_ROOT}", "$CLAUDE_PLUGIN_ROOT", "${PACKAGE_ROOT}"];
-/// The beginnings of what tau has no value for.
+/// Prefixes of variables that have no value in tau.
 const UNKNOWN: [&str; 3] = ["${CLAUDE_PLUGIN_DATA", "$CLAUDE_PLUGIN_DATA", "${user_config."];
 
-/// A text of JSON with this folder for its names.
+/// The JSON text with the package's folder in place of its names.
 pub(super) fn with_root(text: &str, root: &str) -> String {
     let root = Value::from(root).to_string();
     let text = text.trim_start_matches('\u{feff}').to_owned();
@@ -31,7 +31,7 @@ pub(super) fn check_known(part: &Value) -> Result<(), UserError> {
     }
 }
 
-/// A file of hooks without those that need such a value, and what was taken out.
+/// Removes the hooks that need such a value; returns the file, and an error for each of them.
 pub(super) fn usable_hooks(text: String) -> (String, Vec<UserError>) {
     let (mut file, mut problems) = (serde_json::from_str(&text).unwrap_or(Value::Null), Vec::new());
     for (event, groups) in file.get_mut("hooks").and_then(Value::as_object_mut).into_iter().flatten() {

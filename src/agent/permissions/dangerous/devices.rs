@@ -17,7 +17,7 @@ const SPARING: &str = "mount umount eject udevadm smartctl blkid losetup swapon 
 const DISKS: [&str; 20] = *tau_tools::words!(
     "sd hd vd xvd nvme mmcblk md dm- loop nbd sr da ada disk rdisk mapper zram pmem mtd fd0"
 );
-/// The file by which the kernel is told to stop or restart.
+/// Writing to this file can stop or restart the machine at once.
 const SWITCH: &str = "/proc/sysrq-trigger";
 /// The folder with devices.
 const FOLDER: &str = "/dev/";
@@ -45,7 +45,7 @@ fn loss(device: &str) -> String {
     }
 }
 
-/// Whether a path is a device that stores data, or the switch of the kernel.
+/// Whether a path is a device that stores data, or [`SWITCH`].
 fn is_device(path: &str) -> bool {
     const HARMLESS: &str = "null zero full random urandom stdin stdout stderr tty ptmx console";
     let plain = path_pattern::normalise(Path::new(path));

@@ -141,7 +141,7 @@ fn default_branch_reset(subcommand: &str, words: &[Word]) -> Option<(String, Opt
         "branch" => option(words, "MC", "").or_else(|| option(words, "f", "force")),
         "checkout" => option(words, "B", ""),
         "switch" => option(words, "C", "force-create"),
-        // It names what it puts there behind the branch.
+        // The new value follows the branch.
         "update-ref" => operands(words).rev().skip(1).find(|branch| is_default(branch)).map(Cow::into_owned),
         _ => None,
     }?;

@@ -1,4 +1,4 @@
-//! Judges key files of the project that a command may read by names that another command or a file gives it:
+//! Finds key files of the project that a command may read because another command or a file supplies their names:
 //! `xargs rev < list`, `find . -exec cat {} +`, `cat $(cat list)`.
 
 use std::collections::VecDeque;

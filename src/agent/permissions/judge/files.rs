@@ -376,7 +376,9 @@ impl Judge<'_> {
         scene: &Scene<'_>,
         findings: &mut Vec<Finding>,
     ) {
-        self.judge_home_operand(part, path, only_reads, scene, findings);
+        if !only_reads {
+            self.judge_home_operand(part, path, scene, findings);
+        }
         let replaces = folders::replaces_folders(part);
         if replaces || !folders::leaves_folders(part) {
             let search = Search::of(part);
@@ -404,7 +406,6 @@ impl Judge<'_> {
         &self,
         part: &Part,
         path: &JudgedPath,
-        only_reads: bool,
         scene: &Scene<'_>,
         findings: &mut Vec<Finding>,
     ) {
@@ -412,7 +413,7 @@ impl Judge<'_> {
         let holds_home = homes.any(|home| home.starts_with(&path.real)) && path.real.parent().is_some();
         // These only put files there.
         let is_receiving = has("wget curl", &folders::program(part));
-        if only_reads || !holds_home || is_receiving || folders::leaves_folders(part) {
+        if !holds_home || is_receiving || folders::leaves_folders(part) {
             return;
         }
         let mut words = part.words.iter().skip(1);

@@ -128,7 +128,7 @@ impl Judge<'_> {
     }
 }
 
-/// Whether what a part prints or finds is given to another.
+/// Whether another command receives what a part prints or finds.
 fn gives(part: &Part, command: &str) -> bool {
     let behind = command.get(part.span.end..).unwrap_or_default().trim_start();
     let runs = |word: &Word| {

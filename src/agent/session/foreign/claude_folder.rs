@@ -64,7 +64,7 @@ impl ClaudeFolder {
     }
 }
 
-/// The directory that a folder is named after; `None` if there is none, or several have this name.
+/// Finds the directory whose encoded path is `name`. Returns `None` if no directory matches, or more than one.
 fn find(name: &str) -> Option<PathBuf> {
     let (mut found, mut unread, mut read) = (Vec::new(), vec![PathBuf::from("/")], 0_usize);
     while let Some(folder) = unread.pop().filter(|_| read < MOST_READ && name.starts_with('-')) {
