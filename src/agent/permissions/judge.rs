@@ -9,10 +9,14 @@ mod texts;
 mod unknown;
 mod unnamed;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use super::command_pattern::Match;
 use super::links;
 use super::path_pattern::Places;
-use super::protected::{Use, kind_in_text};
+use super::path_text::PathText;
+use super::protected::{ProtectedKind, Use, kind_in_text};
 use super::rule::{Pattern, Rule};
 use super::shell::{self, Analysis, Doubt, Part};
 use super::words_as_paths::Scene;
@@ -30,6 +34,8 @@ pub(super) struct Judge<'a> {
     pub places: Places,
     pub mode: PermissionMode,
     pub suggest: SuggestFor,
+    /// The protected places that texts may be, which several parts of a command often have in common.
+    pub protected_texts: RefCell<BTreeMap<(PathText, Use), Option<ProtectedKind>>>,
 }
 
 /// The parts of a command for which rules are suggested, which costs as much as judging them.

@@ -20,7 +20,7 @@ use tau_tools::user_error::UserError;
 struct LookupCache {
     places: BTreeMap<OsString, Rc<Place>>,
     search: Option<Rc<SearchPath>>,
-    programs: BTreeMap<String, Option<PathBuf>>,
+    programs: BTreeMap<String, Option<Rc<Program>>>,
     entries: BTreeMap<OsString, Rc<[OsString]>>,
     analyses: BTreeMap<String, Rc<Analysis>>,
     /// Objections to running git in a folder.
@@ -37,25 +37,75 @@ struct Place {
     kind: Option<FileType>,
 }
 
-/// The folders of `PATH`.
+/// The folders of `PATH`, and the programs that were found there.
 #[derive(Default)]
 pub(super) struct SearchPath {
-    pub absolute: Vec<PathBuf>,
+    absolute: Vec<SearchFolder>,
     /// These depend on the directory in which a command runs.
     pub relative: Vec<PathBuf>,
+    /// Kept between judgements, as long as the file at the path of each is the same.
+    programs: RefCell<BTreeMap<String, Rc<Program>>>,
+}
+
+/// An absolute folder of `PATH`, as it is written there and with links followed.
+struct SearchFolder {
+    plain: PathBuf,
+    real: PathBuf,
+}
+
+/// A program in a folder of `PATH`.
+pub(super) struct Program {
+    pub path: PathBuf,
+    /// The path with links followed.
+    pub real: PathBuf,
+    /// The device and the inode of the file, which may be a link.
+    file: (u64, u64),
 }
 
 impl SearchPath {
     fn of(path: &OsStr) -> Self {
         let mut search = SearchPath::default();
-        for folder in std::env::split_paths(path) {
-            let folders = if folder.is_absolute() { &mut search.absolute } else { &mut search.relative };
-            if !folders.contains(&folder) {
-                folders.push(folder);
+        for plain in std::env::split_paths(path) {
+            if plain.is_relative() {
+                search.relative.push(plain);
+            } else if search.absolute.iter().all(|known| known.plain != plain) {
+                search.absolute.push(SearchFolder { real: identity(&plain), plain });
             }
         }
         search
     }
+
+    /// The absolute folders that are, or lead, where `is_there` tells.
+    pub(super) fn absolute_folders(&self, is_there: impl Fn(&Path) -> bool) -> impl Iterator<Item = &Path> {
+        let folders = self.absolute.iter();
+        folders
+            .filter(move |folder| is_there(&folder.plain) || is_there(&folder.real))
+            .map(|folder| folder.plain.as_path())
+    }
+
+    fn find_program(&self, name: &str) -> Option<Rc<Program>> {
+        if let Some(known) = self.programs.borrow().get(name)
+            && file_at(&known.path) == Some(known.file)
+        {
+            return Some(Rc::clone(known));
+        }
+        let found = self.absolute.iter().find_map(|folder| {
+            let path = folder.plain.join(name);
+            let file = file_at(&path)?;
+            Some(Rc::new(Program { real: follow_links(&path), path, file }))
+        });
+        let mut programs = self.programs.borrow_mut();
+        match &found {
+            Some(found) => programs.insert(name.to_owned(), Rc::clone(found)),
+            None => programs.remove(name),
+        };
+        found
+    }
+}
+
+/// The device and the inode of a file, which may be a link.
+fn file_at(path: &Path) -> Option<(u64, u64)> {
+    rustix::fs::lstat(path).ok().map(|facts| (facts.st_dev, facts.st_ino))
 }
 
 thread_local! {
@@ -185,20 +235,10 @@ pub(super) fn search_path() -> Rc<SearchPath> {
     search
 }
 
-/// The first program with this name in the absolute folders of `PATH`.
-pub(super) fn program(name: &str) -> Option<PathBuf> {
-    let look = || {
-        let search = search_path();
-        let mut place = PathBuf::new();
-        let is_there = |folder: &PathBuf| {
-            place.clone_from(folder);
-            place.push(name);
-            kind_now(&place).is_some()
-        };
-        let found = search.absolute.iter().any(is_there);
-        found.then_some(place)
-    };
-    once(|known| &mut known.programs, name, look)
+/// The first program with this name in the absolute folders of `PATH`; as long as a known one is there, earlier folders
+/// are not searched again.
+pub(super) fn program(name: &str) -> Option<Rc<Program>> {
+    once(|known| &mut known.programs, name, || search_path().find_program(name))
 }
 
 /// The names in a folder, in no order; at most `limit`, none if it cannot be read.
@@ -273,5 +313,28 @@ mod tests {
         std::fs::create_dir(at("one")).unwrap();
         let _moment = Moment::begin();
         assert_eq!(follow_links(&at("one/x")), identity(&at("one/x")));
+    }
+
+    #[test]
+    fn a_program_is_kept_as_long_as_its_file_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| identity(folder.path()).join(name);
+        ["a", "b"].iter().for_each(|name| std::fs::create_dir(at(name)).unwrap());
+        std::os::unix::fs::symlink("a", at("link")).unwrap();
+        std::fs::write(at("b/x"), "").unwrap();
+        let path = std::env::join_paths([at("link"), at("b"), "relative".into()]).unwrap();
+        let search = SearchPath::of(&path);
+        let find =
+            |name: &str| search.find_program(name).map(|found| (found.path.clone(), found.real.clone()));
+        for _ in 0..2 {
+            assert_eq!(find("x"), Some((at("b/x"), at("b/x"))));
+        }
+        std::fs::remove_file(at("b/x")).unwrap();
+        assert_eq!(find("x"), None);
+        std::fs::write(at("a/x"), "").unwrap();
+        assert_eq!(find("x"), Some((at("link/x"), at("a/x"))));
+        assert_eq!(search.relative, [Path::new("relative")]);
+        let leading: Vec<&Path> = search.absolute_folders(|folder| folder.starts_with(at("a"))).collect();
+        assert_eq!(leading, [at("link")]);
     }
 }

@@ -29,6 +29,7 @@ mod word_texts;
 mod words_as_paths;
 mod writers;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -76,9 +77,6 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The reasons it is not allowed: at least one then, none otherwise.
     pub reasons: Vec<ApprovalReason>,
-    /// The rules that together would allow calls like this one, if it needs approval; empty if there are no
-    /// safe ones.
-    pub suggested_rules: Vec<String>,
     /// Whether its commands are allowed only because they are known to be read-only: no rule allows them, and
     /// the user is not asked. They run confined.
     pub unasked: bool,
@@ -240,8 +238,8 @@ impl Permissions {
         if verdict == Verdict::Allow && !unasked {
             return Judgement::default();
         }
-        let counting: Vec<&Finding> = findings.iter().filter(|finding| finding.verdict == verdict).collect();
-        let mut ranked = counting.clone();
+        let mut ranked: Vec<&Finding> =
+            findings.iter().filter(|finding| finding.verdict == verdict).collect();
         // There may be room for one reason: first what cannot be taken back, then rules and paths, then what no rule
         // for many commands is sound for, such as a removal.
         ranked.sort_by_key(|finding| {
@@ -255,16 +253,21 @@ impl Permissions {
             }
         }
         let is_dangerous = findings.iter().any(|finding| finding.is_dangerous);
-        let suggested_rules =
-            if verdict == Verdict::Ask { self.suggestions(&counting, call) } else { Vec::new() };
-        Judgement { verdict, reasons, suggested_rules, unasked, is_dangerous }
+        Judgement { verdict, reasons, unasked, is_dangerous }
     }
 
-    /// Suggests rules for calls like one that is allowed because it is read-only; empty if there are no safe
-    /// ones.
-    pub(crate) fn suggested_rules(&self, call: &CallFacts<'_>) -> Vec<String> {
+    /// The rules that together would allow calls like this one, which needs approval or is allowed because it is
+    /// read-only; empty if there are no safe ones. Takes as long as judging the call.
+    pub fn suggested_rules(&self, call: &CallFacts<'_>) -> Vec<String> {
+        let _moment = Moment::begin();
         let findings = self.explain_and(SuggestFor::All, call);
-        self.suggestions(&findings.iter().collect::<Vec<_>>(), call)
+        let verdict = findings.iter().map(|finding| finding.verdict).max().unwrap_or_default();
+        let counts = |finding: &&Finding| finding.verdict == verdict;
+        let counting: Vec<&Finding> = findings.iter().filter(counts).collect();
+        match verdict {
+            Verdict::Deny => Vec::new(),
+            Verdict::Ask | Verdict::Allow => self.suggestions(&counting, call),
+        }
     }
 
     /// The rules suggested by these parts of a call, each once, if with the rules in force they cover the call. Beside
@@ -319,6 +322,7 @@ impl Permissions {
             places: Places::new(call.cwd, call.home),
             mode: call.mode,
             suggest,
+            protected_texts: RefCell::default(),
         };
         judge.findings(call)
     }

@@ -311,6 +311,19 @@ impl PathText {
         meets(&self.0, &other.0)
     }
 
+    /// Like [`PathText::meets`], for a text without holes.
+    pub(super) fn matches(&self, text: &str) -> bool {
+        let mut chars = text.chars();
+        for mark in &self.0 {
+            match mark {
+                Mark::Char(c) if chars.next() == Some(*c) => {}
+                Mark::Char(_) => return false,
+                _ => return self.meets(&PathText::literal(text)),
+            }
+        }
+        chars.next().is_none()
+    }
+
     /// Like [`PathText::meets`], for marks of another text.
     pub(super) fn meets_marks(&self, other: &[Mark]) -> bool {
         meets(other, &self.0)

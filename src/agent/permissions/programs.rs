@@ -3,6 +3,7 @@
 //! A program that is not listed here is assumed to run commands among its words.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use super::read_only;
 use super::shell::{Part, Word};
@@ -200,6 +201,13 @@ const MORE_INTERPRETERS: &[&str] = words!(
          crystal nim wish m4 gnuplot octave sqlite3 psql"
 );
 
+/// All of them, sorted.
+static TEXT_RUNNERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let mut names = [INTERPRETERS, MORE_INTERPRETERS].concat();
+    names.sort_unstable();
+    names
+});
+
 /// Programs whose commands may stand directly before a name, as in `w.bashrc` and `1ezap`.
 const EDITORS: &[&str] = words!("sed gsed ed red ex vi vim nvim view vimdiff rvim qed");
 
@@ -234,7 +242,9 @@ pub(super) fn is_interpreter(name: &str) -> bool {
 
 /// Whether a program runs texts: a shell or an interpreter, or another program that is one.
 pub(super) fn runs_texts(name: &str) -> bool {
-    is_interpreter(name) || [name, without_version(name)].iter().any(|name| MORE_INTERPRETERS.contains(name))
+    let is_one = |name: &str| TEXT_RUNNERS.binary_search(&name).is_ok();
+    let plain = without_version(name);
+    is_one(name) || plain.len() < name.len() && is_one(plain)
 }
 
 /// Programs that are also there under names with their version.

@@ -1,6 +1,7 @@
 //! Commands that write protected files without naming them, such as git its settings.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use super::dangerous::services::needed_words;
 use super::programs;
@@ -177,18 +178,21 @@ const PRINTING: &[(&str, &str)] = &[
     ("op bw", "item|get"),
     ("gpg gpg2", "--export-secret-keys|--export-secret-subkeys|-d|--decrypt"),
 ];
+/// The names of these programs, sorted.
+static PRINTERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let mut names: Vec<&str> = PRINTING.iter().flat_map(|(of, _)| of.split(' ')).collect();
+    names.sort_unstable();
+    names
+});
 /// Words with which such a program only lists.
 const LISTING: [&str; 9] = ["-l", "list", "ls", "get", "--list", "show", "--help", "--version", "debug"];
 
 /// The kind of the stored keys or passwords that a part prints.
 pub(super) fn prints_keys(part: &Part) -> Option<ProtectedKind> {
-    let is_wanted = |name: &str| PRINTING.iter().any(|(of, _)| has(of, name));
+    let is_wanted = |name: &str| PRINTERS.binary_search(&name).is_ok();
     let prints = |words: &[Word]| {
-        let Some(name) = programs::name(words) else { return false };
-        let mut needed = PRINTING.iter().filter(|(of, _)| has(of, &name)).peekable();
-        if needed.peek().is_none() {
-            return false;
-        }
+        let Some(name) = programs::name(words).filter(|name| is_wanted(name)) else { return false };
+        let mut needed = PRINTING.iter().filter(|(of, _)| has(of, &name));
         let literals: Vec<Cow<'_, str>> =
             words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
         needed.any(|(_, needed)| needed_words(needed, words, &literals).is_some())

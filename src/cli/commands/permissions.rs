@@ -121,7 +121,8 @@ fn explain(permissions: &Permissions, facts: CallFacts<'_>, faulty: bool) -> Str
     }
     let least = if faulty { Verdict::Ask } else { Verdict::Allow };
     let _ = writeln!(text, "\nin mode {}: {}", mode.name(), judgement.verdict.max(least).name());
-    for rule in judgement.suggested_rules {
+    let is_asked = judgement.verdict == Verdict::Ask;
+    for rule in is_asked.then(|| permissions.suggested_rules(&facts)).into_iter().flatten() {
         let _ = writeln!(text, "this rule would allow it: {}", plain::line(&rule));
     }
     text

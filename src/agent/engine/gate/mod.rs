@@ -49,10 +49,7 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
         preview = Preview::Arguments { arguments: arguments.clone() };
     }
     let title = engine.tool(&call.name).map(|tool| tool.title(arguments)).unwrap_or_default();
-    let mut judgement = judge_with_hooks(engine, &call.name, &access, read_only, &permission);
-    if judgement.unasked && blocked.as_ref().is_some_and(|denial| denial.unasked) {
-        judgement.suggested_rules = suggested_rules(engine, &call.name, &access, read_only);
-    }
+    let judgement = judge_with_hooks(engine, &call.name, &access, read_only, &permission);
     let mut judgement = sandbox_gate::judge(judgement, blocked.as_ref());
     if judgement.verdict == Verdict::Ask {
         judgement.reasons.extend(held_grants::reason(engine, &call.name, &access));
@@ -81,6 +78,12 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
             None => Ok(ApprovedPart::all()),
         },
         Verdict::Ask => {
+            let suggested_rules = match blocked.as_ref().filter(|denial| !denial.unasked) {
+                Some(denial) => sandbox_gate::suggested_rule(denial).into_iter().collect(),
+                // No rule ends these questions.
+                None if !can_have_rule(engine, &permission) => Vec::new(),
+                None => suggested_rules(engine, &call.name, &access, read_only),
+            };
             let request = ApprovalRequest {
                 id: engine.approvals.next_id(),
                 tool_call_id: call.id.clone(),
@@ -89,7 +92,7 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
                 access,
                 preview,
                 reasons: judgement.reasons,
-                suggested_rules: judgement.suggested_rules,
+                suggested_rules,
                 can_allow_exact: can_allow_exact(engine, blocked.as_ref(), &permission),
                 sandbox: sandbox_gate::in_force(engine).to_string(),
                 blocked,
@@ -180,12 +183,15 @@ fn judge_in(
 /// Whether exactly this call can be allowed for the session: not if it is always asked about, or in the
 /// sandbox.
 fn can_allow_exact(engine: &Engine, blocked: Option<&SandboxDenial>, permission: &HookPermission) -> bool {
-    engine.config.behavior.settings_fault.is_none()
-        && blocked.is_none_or(|denial| denial.unasked)
-        && !matches!(permission, HookPermission::Ask(_))
+    blocked.is_none_or(|denial| denial.unasked) && can_have_rule(engine, permission)
 }
 
-/// The suggested rules for a command that was confined because it needed no approval.
+/// Whether a rule can allow a call: not if a hook asks, or settings cannot be relied on.
+fn can_have_rule(engine: &Engine, permission: &HookPermission) -> bool {
+    engine.config.behavior.settings_fault.is_none() && !matches!(permission, HookPermission::Ask(_))
+}
+
+/// The rules that a question suggests.
 fn suggested_rules(engine: &Engine, tool: &str, access: &Access, read_only: bool) -> Vec<String> {
     let home = std::env::home_dir();
     let behavior = &engine.config.behavior;

@@ -49,17 +49,15 @@ pub(in crate::engine) fn judge(judgement: Judgement, blocked: Option<&SandboxDen
         path: denial.path.as_ref().map(PathBuf::from),
         ..ApprovalReason::default()
     };
-    let is_dangerous = judgement.is_dangerous;
     let reasons = [reason].into_iter().chain(judgement.reasons).collect();
-    if denial.unasked {
-        // A rule for the command lets it run like other commands.
-        return Judgement { verdict: Verdict::Ask, reasons, unasked: false, ..judgement };
-    }
+    Judgement { verdict: Verdict::Ask, reasons, unasked: false, ..judgement }
+}
+
+/// The rule that would let the sandbox allow this, if there is a sound one.
+pub(in crate::engine) fn suggested_rule(denial: &SandboxDenial) -> Option<String> {
     let existing = denial.to_add().and_then(|path| path.ancestors().find(|path| path.exists()));
-    let suggested_rule = existing.filter(|path| path.parent().is_some());
-    let suggested_rules =
-        suggested_rule.map(|path| format!("{SANDBOX_RULE}({})", path.display())).into_iter().collect();
-    Judgement { verdict: Verdict::Ask, reasons, suggested_rules, unasked: false, is_dangerous }
+    let folder = existing.filter(|path| path.parent().is_some())?;
+    Some(format!("{SANDBOX_RULE}({})", folder.display()))
 }
 
 /// The result of a write that the sandbox refuses, if there is no user to ask.
@@ -177,8 +175,7 @@ mod tests {
     fn words(path: &Path) -> String {
         let path = Some(path.display().to_string());
         let denial = SandboxDenial { rule: SandboxRule::Outside, path, unasked: false, renamed: None };
-        let judgement = Judgement::default();
-        judge(judgement, Some(&denial)).suggested_rules.concat()
+        suggested_rule(&denial).unwrap_or_default()
     }
 
     #[test]

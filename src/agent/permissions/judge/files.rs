@@ -182,7 +182,9 @@ impl Judge<'_> {
 
     /// Checks protected paths for a path that is not fully known.
     pub(super) fn check_protected_text(&self, text: &PathText, is_used: Use, findings: &mut Vec<Finding>) {
-        if let Some(kind) = may_be_protected(text, &self.places, &self.options.own, is_used) {
+        let find = || may_be_protected(text, &self.places, &self.options.own, is_used);
+        let kind = *self.protected_texts.borrow_mut().entry((text.clone(), is_used)).or_insert_with(find);
+        if let Some(kind) = kind {
             findings.extend(self.protected_finding(kind, PathBuf::from(text.display())));
         }
     }

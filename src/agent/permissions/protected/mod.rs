@@ -63,7 +63,7 @@ impl ProtectedKind {
 }
 
 /// The use of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Use {
     Read,
     /// It is written, or its use is unknown.
@@ -182,7 +182,9 @@ fn lower(name: Cow<'_, str>) -> Cow<'_, str> {
 }
 
 fn is_system_key(path: &Path) -> bool {
-    SYSTEM_KEYS.iter().any(|file| path.starts_with(file))
+    let path = path.as_os_str().as_encoded_bytes();
+    let behind = |place: &&str| path.strip_prefix(place.as_bytes());
+    SYSTEM_KEYS.iter().filter_map(behind).any(|rest| matches!(rest, [] | [b'/', ..]))
 }
 
 /// Whether a file with that name contains keys.

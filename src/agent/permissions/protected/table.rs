@@ -26,8 +26,6 @@ struct Place {
     names: Vec<PathText>,
     /// Its names as one text; relative to its anchor, absolute below the root.
     area: Area,
-    /// Whether a name of it is a pattern.
-    is_pattern: bool,
 }
 
 /// The indexed table.
@@ -175,8 +173,7 @@ impl Place {
         let one = |text: &str| path_text::of_glob(text).into_iter().next().unwrap_or_default();
         let text = if anchor == Anchor::Root { one(&format!("/{rest}")) } else { one(rest) };
         let names: Vec<PathText> = rest.split('/').map(one).collect();
-        let is_pattern = names.iter().any(|name| name.text().is_none());
-        Place { kind, anchor, names, area: Area::new(text), is_pattern }
+        Place { kind, anchor, names, area: Area::new(text) }
     }
 
     /// Its name without the dot, unless that is a common word.
@@ -194,12 +191,7 @@ impl Place {
 
     /// Whether a path with these names is the place, or in it.
     fn contains(&self, names: &[Cow<'_, str>]) -> bool {
-        names.len() >= self.names.len()
-            && self
-                .names
-                .iter()
-                .zip(names)
-                .all(|(own, name)| own.is(name) || self.is_pattern && own.meets(&PathText::literal(name)))
+        names.len() >= self.names.len() && self.names.iter().zip(names).all(|(own, name)| own.matches(name))
     }
 }
 

@@ -126,15 +126,14 @@ pub(super) fn is_the_user_s(
 ) -> Result<(), UserError> {
     // A missing program does not run.
     let Some(program) = links::program(name) else { return Ok(()) };
-    let real = links::follow_links(&program);
-    let file = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let file = program.real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_rustup = file == "rustup";
     let folder_of_choosers = |part: std::path::Component<'_>| {
         part.as_os_str().to_str().is_some_and(|part| CHOOSERS_FOLDERS.contains(&part))
     };
     let choices = if is_rustup {
         TOOLCHAINS.as_slice()
-    } else if CHOOSERS.contains(&file) || real.components().any(folder_of_choosers) {
+    } else if CHOOSERS.contains(&file) || program.real.components().any(folder_of_choosers) {
         CHOICES.as_slice()
     } else {
         &[]
@@ -199,12 +198,14 @@ pub(super) fn is_of_workspace(name: &str, surroundings: &Surroundings<'_>) -> bo
     let within = |path: &Path| path.starts_with(&workspace.plain) || path.starts_with(&workspace.real);
     // It depends on the directory that the command runs in.
     let has = |folder: &Path| {
-        let has = |base: &PathBuf| base.join(folder).join(name).symlink_metadata().is_ok();
+        let has = |base: &PathBuf| links::kind(&base.join(folder).join(name)).is_some();
         surroundings.directories.is_none_or(|bases| bases.iter().any(has))
     };
-    if links::search_path().relative.iter().any(|folder| has(folder)) {
+    let search = links::search_path();
+    if search.relative.iter().any(|folder| has(folder)) {
         return true;
     }
-    links::program(name)
-        .is_some_and(|program| !holds_home && (within(&program) || within(&links::follow_links(&program))))
+    !holds_home
+        && (search.absolute_folders(within).any(|folder| links::kind(&folder.join(name)).is_some())
+            || links::program(name).is_some_and(|program| within(&program.path) || within(&program.real)))
 }
