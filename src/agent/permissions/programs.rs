@@ -173,7 +173,8 @@ const DATA: &[&str] = words!(
          kill pkill pgrep killall cd pushd popd export declare typeset local readonly read unset \
          set hash type command which whereis apropos whatis help umask ulimit dirs exit return \
          test [ getopts let gzip gunzip bzip2 bunzip2 xz unxz zstd unzip curl ping dig nslookup \
-         host clear tput stty notify-send wl-copy pbcopy xclip jq cat echo printf iconv diff sum"
+         host clear tput stty notify-send wl-copy pbcopy xclip jq cat echo printf iconv diff sum \
+         http https xh curlie"
 );
 
 /// Programs that are known to run their operands, whose values therefore matter even if unknown.
@@ -425,6 +426,11 @@ fn is_word(spec: &str, text: &str) -> bool {
     }
 }
 
+/// Whether a text is one of these options or subcommands, see [`is_word`].
+pub(super) fn is_one_of(specs: &str, text: &str) -> bool {
+    specs.split(' ').any(|spec| !spec.is_empty() && is_word(spec, text))
+}
+
 /// Whether a program is known to treat its words as data: none of them is run.
 pub(super) fn takes_data(words: &[Word], more_arguments: bool) -> bool {
     let Some(name) = name(words) else { return false };
@@ -447,7 +453,7 @@ pub(super) fn may_run_texts(part: &Part) -> bool {
 /// Programs that take names or instructions from their input with one of these words, although they treat other words
 /// as data.
 const INSTRUCTED: &[(&str, &[&str])] = &[
-    ("curl", words!("-K --config ^-K -T --upload-file")),
+    ("curl", words!("-T --upload-file")),
     ("wget", words!("-i --input-file ^-i")),
     ("rsync", words!("--include-from --exclude-from")),
     ("zip", words!("-@ --names-stdin")),
@@ -459,13 +465,7 @@ const INSTRUCTED: &[(&str, &[&str])] = &[
     ("c++", words!("-")),
     ("clang", words!("-")),
     ("clang++", words!("-")),
-    (
-        "git",
-        words!(
-            "apply am --stdin --stdin-paths --batch --batch-check --pathspec-from-file \
-             fast-import update-index"
-        ),
-    ),
+    ("git", words!("apply am --stdin --batch --batch-check fast-import update-index")),
 ];
 
 /// Options with a file that names the files to use.
@@ -474,7 +474,10 @@ const LISTED: &[(&str, &[&str])] = &[
     ("gtar", words!("-T --files-from ^-T")),
     ("bsdtar", words!("-T --files-from ^-T")),
     ("rsync", words!("--files-from")),
-    ("git", words!("--pathspec-from-file")),
+    ("git", words!("--pathspec-from-file ^--stdin-")),
+    ("curl", words!("-K --config")),
+    ("exiftool", words!("-@")),
+    ("svn", words!("--targets")),
     ("sort", words!("--files0-from")),
     ("wc", words!("--files0-from")),
     ("du", words!("--files0-from")),

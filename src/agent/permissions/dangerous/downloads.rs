@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::packages;
-use crate::permissions::programs::{self, base, runs_texts};
+use crate::permissions::path_text::PathText;
+use crate::permissions::programs::{self, base, is_one_of, runs_texts};
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::strict::{self, inner_commands};
 use crate::permissions::subcommands::has;
@@ -22,12 +23,16 @@ const REMOTE: &[&str] = words!("ssh scp sftp rsync");
 const EVALUATING: &[&str] = words!("eval source .");
 /// Programs that take commands from a file, or from their input with `-`.
 const INSTRUCTED: &str = "awk gawk mawk sed make gmake ninja cmake ansible-playbook just";
+/// Their options without a value that may be joined with `-f`.
+const JOINED: &str = "BERSbdknpqrsuwz";
 /// Programs that run the lines of their input.
 const READING: &str = "parallel sem at batch sqlite3 psql mysql mariadb ssh ed ex gdb expect";
 /// Programs that give a file another name or form.
 const COPYING: &str = "cp mv ln install tee sponge cat gunzip unzip base64 sed tr dd xz gzip";
 /// Programs that write what they read to files that they name within their words.
 const WRITING: &str = "split csplit awk gawk mawk sed";
+/// Programs that run a text which is one of their words, here or elsewhere.
+const RUNNING: &str = "ssh tmux screen watch script su";
 /// The standard input, as a file.
 const INPUT: &str = "- /dev/stdin /dev/fd/0 /proc/self/fd/0";
 
@@ -44,12 +49,8 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
     let parts = analysis.parts.iter();
     let commands: Vec<Command<'_>> =
         parts.flat_map(|part| commands(part).map(move |words| (part, words))).collect();
-    if let Some((words, address)) =
-        commands.iter().find_map(|(_, words)| Some((words, packages::address(words)?)))
-    {
-        let from = host(&address).unwrap_or_default();
-        let span = words.first()?.span.start..words.last()?.span.end;
-        return Some((format!("it installs a program that it downloads{from}, which nobody has read"), span));
+    if let Some(danger) = commands.iter().find_map(|(_, words)| applied_address(words, scene)) {
+        return Some(danger);
     }
     let is_read = |part: &Part| {
         let behind = command.get(part.span.end..).unwrap_or_default().trim_start();
@@ -84,7 +85,8 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
     };
     let is_run = |(part, words): &&Command<'_>| {
         let gets = |word: &Word| is_process_substitution(word) && holds(word);
-        let is_given = || words.iter().any(gets) && !programs::takes_data(words, part.more_arguments);
+        let takes_data = || programs::takes_data(words, part.more_arguments) && !packages::runs_files(words);
+        let is_given = || words.iter().any(gets) && !takes_data();
         let set = part.values.iter().any(|(name, word)| match is_code(name) {
             true if word.literal().is_some_and(|text| has(INPUT, &text)) => is_fed(command, part),
             is_code if is_code && word.literal().is_some_and(|text| files.contains(base(&text))) => true,
@@ -120,6 +122,23 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
     Some((text, span_of(command, &downloads, runner)))
 }
 
+/// The danger of a command that installs or applies what is at an address, and its place.
+fn applied_address(words: &[Word], scene: &Scene<'_>) -> Option<(String, Range<usize>)> {
+    let known = |word: &Word| match word.literal() {
+        Some(_) => word.clone(),
+        None => scene
+            .texts(word)
+            .iter()
+            .find_map(PathText::text)
+            .map_or_else(|| word.clone(), |text| Word::of_text(&text)),
+    };
+    let (does, address) = packages::address(&words.iter().map(known).collect::<Vec<_>>())
+        .map(|(does, address)| (does, address.into_owned()))?;
+    let from = host(&address).unwrap_or_default();
+    let span = words.first()?.span.start..words.last()?.span.end;
+    Some((format!("it {does} that it downloads{from}, which nobody has read"), span))
+}
+
 /// The place of a download and of the part that runs it; where there are lines between them, of the latter.
 fn span_of(command: &str, downloads: &[Command<'_>], runner: &Part) -> Range<usize> {
     let starts = downloads.iter().map(|(part, _)| part.span.start);
@@ -151,7 +170,7 @@ fn connects_interpreter(words: &[Word]) -> bool {
             command.is_some_and(|(_, command)| is_it(command))
         }),
         Some("nc" | "ncat" | "netcat") => literals.windows(2).any(|pair| {
-            matches!(pair, [option, command] if has("-e -c --exec --sh-exec", option) && is_it(command))
+            matches!(pair, [option, command] if is_one_of("-e -c --exec --sh-exec", option) && is_it(command))
         }),
         _ => false,
     }
@@ -180,7 +199,8 @@ fn decodes(words: &[Word]) -> bool {
         "base64" | "base32" | "basenc" | "gbase64" => {
             options().any(|text| text.starts_with("--d") || is_short(&text, &['d', 'D']))
         }
-        "openssl" | "gpg" => options().any(|text| has("-d --decrypt", &text)),
+        "gpg" | "gpg2" => options().any(|text| is_one_of("-d --decrypt", &text)),
+        "openssl" => options().any(|text| text == "-d"),
         "xxd" => options().any(|text| is_short(&text, &['r'])),
         "tr" => !options().any(|text| text.starts_with("--d") || is_short(&text, &['d', 's'])),
         "printf" => options().next().is_some_and(|text| {
@@ -306,6 +326,7 @@ fn commands(part: &Part) -> impl Iterator<Item = Cow<'_, [Word]>> {
             || REMOTE.contains(&name)
             // `.` and `source` are builtins, so no other program can run them.
             || name == "eval"
+            || packages::installs(name)
             || runs_texts(name)
     };
     let inner = inner_commands(&part.words, part.more_arguments, &wanted);
@@ -340,6 +361,9 @@ fn script(words: &[Word], holds: &dyn Fn(&Word) -> bool) -> Script {
             (_, None) => Script::Unknown,
         };
     }
+    if has(RUNNING, program) && arguments.iter().any(holds) {
+        return Script::Unknown;
+    }
     if has(INSTRUCTED, program) {
         return instructions(program, arguments, holds);
     }
@@ -351,12 +375,7 @@ fn script(words: &[Word], holds: &dyn Fn(&Word) -> bool) -> Script {
             "ssh" => operands == 1,
             _ => true,
         };
-        let is_given = arguments.iter().any(holds) && program == "ssh";
-        return match (is_given, is_bare) {
-            (true, _) => Script::Unknown,
-            (false, true) => Script::Input,
-            (false, false) => Script::None,
-        };
+        return if is_bare { Script::Input } else { Script::None };
     }
     if program == "java" {
         let jar = arguments.iter().skip_while(|word| word.literal().as_deref() != Some("-jar")).nth(1);
@@ -380,10 +399,16 @@ fn instructions(program: &str, arguments: &[Word], holds: &dyn Fn(&Word) -> bool
     let mut given = None;
     for (at, word) in arguments.iter().enumerate() {
         let Some(text) = word.literal() else { continue };
-        if has("-f -P --file --makefile --justfile", &text) {
+        // Options without a value may be before it in the same word: `sed -nf x`.
+        let joined = text.strip_prefix('-').and_then(|letters| letters.split_once('f'));
+        let joined = joined.filter(|(flags, _)| flags.chars().all(|c| JOINED.contains(c)));
+        if has("-P --file --makefile --justfile", &text) || joined.is_some_and(|(_, value)| value.is_empty())
+        {
             given = Some(arguments.get(at + 1).and_then(Word::literal));
-        } else if let Some(value) =
-            ["--file=", "--makefile=", "-f"].iter().find_map(|it| text.strip_prefix(it))
+        } else if let Some(value) = ["--file=", "--makefile=", "--justfile="]
+            .iter()
+            .find_map(|it| text.strip_prefix(it))
+            .or_else(|| joined.map(|(_, value)| value))
         {
             given = Some(Some(Cow::Owned(value.to_owned())));
         }

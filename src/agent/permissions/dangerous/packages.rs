@@ -5,46 +5,47 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::permissions::folders;
-use crate::permissions::programs::{self, base};
+use crate::permissions::programs::{self, base, is_one_of};
 use crate::permissions::shell::{Analysis, Part, Word};
 use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::Scene;
 
-/// Programs that install and run packages, and the subcommands with which they do so; none if they always do.
-const INSTALLING: [(&str, &str); 24] = [
-    ("pip", "install"),
-    ("pipx", "install run"),
-    ("uv", "install add run"),
-    ("uvx", ""),
-    ("conda", "install"),
-    ("npm", "i install add exec"),
-    ("npx", ""),
-    ("pnpm", "i install add dlx"),
-    ("yarn", "add dlx"),
-    ("bun", "i install add x run"),
-    ("bunx", ""),
-    ("deno", "run install"),
-    ("node", "--import --loader --experimental-loader"),
-    ("gem", "install"),
-    ("brew", "install"),
-    ("dpkg", "-i --install"),
-    ("apt", "install"),
-    ("apt-get", "install"),
-    ("rpm", "-i -U -ivh -Uvh --install --upgrade"),
-    ("dnf", "install"),
-    ("yum", "install"),
-    ("pacman", "-U"),
-    ("apk", "add"),
-    ("snap", "install"),
+/// Programs that install and run packages, the subcommands with which they do so, none if they always do, and their short
+/// options in [`PLACES`].
+const INSTALLING: [(&str, &str, &str); 24] = [
+    ("pip", "install", "-i -f -c"),
+    ("pipx", "install run", "-i"),
+    ("uv", "install add run", "-i -f -c"),
+    ("uvx", "", "-i -f -c"),
+    ("conda", "install", "-c"),
+    ("npm", "i install add exec", ""),
+    ("npx", "", ""),
+    ("pnpm", "i install add dlx", ""),
+    ("yarn", "add dlx", ""),
+    ("bun", "i install add x run", ""),
+    ("bunx", "", ""),
+    ("deno", "run install", ""),
+    ("gem", "install", ""),
+    ("brew", "install", ""),
+    ("dpkg", "-i --install", ""),
+    ("apt", "install", ""),
+    ("apt-get", "install", ""),
+    ("rpm", "^-i ^-U ^-F ^-v ^-h --install --upgrade --freshen", ""),
+    ("dnf", "install", ""),
+    ("yum", "install", ""),
+    ("pacman", "-U --upgrade", ""),
+    ("apk", "add", "-X"),
+    ("snap", "install", ""),
+    ("helm", "install upgrade", "-f"),
 ];
 /// Their options that name another place, not a package.
-const PLACES: &str = "-i --index-url --extra-index-url -f --find-links --registry --proxy --source --trusted-host \
-                      --index --default-index -c --constraint --channel --repository -X";
+const PLACES: &str = "--index-url --extra-index-url --find-links --registry --proxy --source --trusted-host --index \
+                      --default-index --constraint --channel --repository --repo --values";
 /// Programs that build and run what is in their folder.
 const BUILDING: &str = "make gmake cargo npm pnpm yarn bun go cmake meson ninja gradle mvn ant sbt bazel scons rake \
                         bundle composer pip pip3 poetry uv just task docker dotnet swift zig stack cabal mix";
 /// Programs, and the files in their folder that they run.
-const RUN_HERE: [(&str, &str); 14] = [
+const RUN_HERE: [(&str, &str); 15] = [
     ("pip pipx uv poetry python", "setup.py pyproject.toml setup.cfg"),
     ("npm npx pnpm yarn bun", "package.json .npmrc"),
     ("cargo", "build.rs Cargo.toml"),
@@ -59,19 +60,35 @@ const RUN_HERE: [(&str, &str); 14] = [
     ("tox nox", "tox.ini noxfile.py"),
     ("pytest", "conftest.py"),
     ("mix", "mix.exs"),
+    (
+        "docker podman nerdctl docker-compose podman-compose",
+        "compose.yaml compose.yml docker-compose.yaml docker-compose.yml",
+    ),
 ];
-/// Programs, and the options behind which they run a file; with none, they compile or run whatever they name.
-const RUN_FILES: [(&str, &str); 10] = [
-    ("go rustc gcc g++ cc c++ clang clang++ tcc javac java kotlinc zig swift swiftc ghc nim expect", ""),
-    ("vim vi nvim ex view", "-S -s -u -l"),
-    ("systemctl", "start restart enable link --now"),
-    ("gdb lldb", "-x --command -s --source"),
-    ("emacs", "--script -l --load"),
-    ("psql", "-f --file"),
-    ("sqlite3", "-init .read"),
-    ("mysql mariadb", "source \\."),
-    ("octave gnuplot m4 bc tclsh", ""),
-    ("python", "-m"),
+/// Programs, the options behind which they run a file, and the subcommands with which they do, if not with any; without
+/// options, they compile or run whatever they name.
+const RUN_FILES: [(&str, &str, &str); 17] = [
+    (
+        "go rustc gcc g++ cc c++ clang clang++ tcc javac java kotlinc zig swift swiftc ghc nim expect ansible-playbook",
+        "",
+        "",
+    ),
+    ("vim vi nvim ex view", "-S -s -u -l", ""),
+    ("systemctl", "start restart enable link --now", ""),
+    ("gdb lldb", "-x --command -s --source", ""),
+    ("emacs", "--script -l --load", ""),
+    ("psql", "-f --file", ""),
+    ("sqlite3", "-init .read", ""),
+    ("mysql mariadb", "source \\.", ""),
+    ("octave gnuplot m4 bc tclsh", "", ""),
+    ("python", "-m", ""),
+    ("node", "--import --loader --experimental-loader -r --require", ""),
+    ("tmux", "-f source source-file load-buffer loadb", ""),
+    ("screen", "-c source", ""),
+    ("kubectl oc k kubecolor", "-f --filename -k --kustomize", "apply create replace delete"),
+    ("docker podman nerdctl", "-f --file -c --compose-file", "up deploy build"),
+    ("docker-compose podman-compose", "-f --file", ""),
+    ("helm", "", "install upgrade"),
 ];
 /// Options that name the folder, or a file in it.
 const OF_FOLDER: &str = "-C --directory --prefix --manifest-path --file --project-dir --cwd";
@@ -95,6 +112,11 @@ pub(in crate::permissions) fn folders_of(words: &[Word]) -> Vec<Option<String>> 
     arguments.iter().enumerate().filter_map(value).collect()
 }
 
+/// Whether a program installs packages or applies files, which another one may run: `minikube kubectl -- apply -f U`.
+pub(super) fn installs(name: &str) -> bool {
+    has("kubectl oc", name) || INSTALLING.iter().any(|(program, ..)| programs::is_same(program, name))
+}
+
 /// The packages that a command installs, as it names them.
 pub(super) fn packages_to_install(words: &[Word]) -> Vec<Cow<'_, str>> {
     let Some(mut name) = programs::name(words) else { return Vec::new() };
@@ -107,10 +129,12 @@ pub(super) fn packages_to_install(words: &[Word]) -> Vec<Cow<'_, str>> {
     if programs::is_same(&name, "pip") || programs::is_same(&name, "python") && is_module() {
         name = Cow::Borrowed("pip");
     }
-    let Some((_, how)) = INSTALLING.iter().find(|(program, _)| *program == name) else { return Vec::new() };
+    let Some((_, how, places)) = INSTALLING.iter().find(|(program, ..)| *program == name) else {
+        return Vec::new();
+    };
     let literals: Vec<Cow<'_, str>> =
         words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
-    let subcommand = literals.iter().find(|text| has(how, text));
+    let subcommand = literals.iter().find(|text| is_one_of(how, text));
     if !how.is_empty() && subcommand.is_none() {
         return Vec::new();
     }
@@ -122,7 +146,13 @@ pub(super) fn packages_to_install(words: &[Word]) -> Vec<Cow<'_, str>> {
     let (mut found, mut is_place) = (Vec::new(), false);
     for text in literals {
         let is_option = text.starts_with('-');
-        let was_place = std::mem::replace(&mut is_place, has(PLACES, &text) && !has(how, &text));
+        // Letters of other options may be before it.
+        let is_short = |letters: &str| {
+            let mut places = places.split(' ').filter_map(|place| place.strip_prefix('-'));
+            letters.chars().all(char::is_alphabetic) && places.any(|place| letters.ends_with(place))
+        };
+        let names_place = has(PLACES, &text) || text.strip_prefix('-').is_some_and(is_short);
+        let was_place = std::mem::replace(&mut is_place, names_place);
         if !was_place && !is_option && !text.is_empty() {
             found.push(text);
         }
@@ -131,11 +161,57 @@ pub(super) fn packages_to_install(words: &[Word]) -> Vec<Cow<'_, str>> {
     found
 }
 
-/// The address of a package that a command installs.
-pub(super) fn address(words: &[Word]) -> Option<Cow<'_, str>> {
+/// What a command does with an address that it names, and the address: of a package that it installs, or of a file that it
+/// runs or applies.
+pub(super) fn address(words: &[Word]) -> Option<(&'static str, Cow<'_, str>)> {
     let is_address =
         |text: &Cow<'_, str>| ["https://", "http://"].iter().any(|start| text.starts_with(start));
-    packages_to_install(words).into_iter().find(is_address)
+    let package = packages_to_install(words).into_iter().find(is_address);
+    let file = || named_files(words).into_iter().find(is_address);
+    let of_package = package.map(|address| ("installs a program", address));
+    of_package.or_else(|| Some(("carries out a file", file()?)))
+}
+
+/// The rows of [`RUN_FILES`] for a command.
+fn rows_of<'w>(words: &'w [Word]) -> impl Iterator<Item = &'static str> + 'w {
+    let name = programs::name(words).unwrap_or_default();
+    let is_of = move |(programs, _, subcommands): &&(&str, &str, &str)| {
+        let mut names = programs.split(' ');
+        let does = || words.iter().filter_map(Word::literal).any(|text| has(subcommands, &text));
+        names.any(|of| programs::is_same(of, &name)) && (subcommands.is_empty() || does())
+    };
+    RUN_FILES.iter().filter(is_of).map(|(_, options, _)| *options)
+}
+
+/// Whether a command runs or applies files that it names.
+pub(super) fn runs_files(words: &[Word]) -> bool {
+    rows_of(words).next().is_some()
+}
+
+/// The files that a command names behind the options with which it runs them.
+fn named_files(words: &[Word]) -> Vec<Cow<'_, str>> {
+    let rows = rows_of(words).filter(|options| !options.is_empty());
+    rows.flat_map(|options| {
+        let own = words.iter().skip(1).filter_map(Word::literal);
+        // What is behind it is for another program, unless it comes first.
+        let own = own.skip_while(|text| text == "--").take_while(|text| text != "--");
+        // A command of the program may be one word with its file: `.read a`. So may an option: `-fa`, `--file=a`.
+        let parts = own.flat_map(|text| {
+            let letters = options.split(' ').filter(|option| option.len() == 2);
+            let mut values = letters.filter_map(|option| Some((option, text.strip_prefix(option)?)));
+            match values.find(|(_, value)| !value.is_empty()) {
+                Some((option, value)) => vec![option.to_owned(), value.trim_start_matches('=').to_owned()],
+                None => text.split([' ', '=']).map(str::to_owned).collect(),
+            }
+        });
+        let parts: Vec<String> = parts.collect();
+        let is_named = |pair: &[String]| match pair {
+            [option, file] => is_one_of(options, option).then(|| Cow::Owned(file.clone())),
+            _ => None,
+        };
+        parts.windows(2).filter_map(is_named).collect::<Vec<_>>()
+    })
+    .collect()
 }
 
 /// Whether a command runs one of these files without being its interpreter: as a part of the project in its folder, or
@@ -146,25 +222,24 @@ pub(super) fn runs_file_of(words: &[Word], files: &BTreeSet<String>) -> bool {
     let here =
         || RUN_HERE.iter().filter(is_of).any(|(_, here)| here.split(' ').any(|file| files.contains(file)));
     let literals: Vec<Cow<'_, str>> = words.iter().skip(1).filter_map(Word::literal).collect();
-    let is_file = |text: &str| {
+    let is_file = |text: &Cow<'_, str>| {
         let is_named = |end: &str| files.contains(&format!("{}{end}", base(text)));
         ["", ".py", ".service"].into_iter().any(is_named)
     };
-    let behind = |options: &str| {
-        // A command of the program may be one word with its file: `.read a`.
-        let parts: Vec<&str> = literals.iter().flat_map(|text| text.split([' ', '='])).collect();
-        parts.windows(2).any(|pair| matches!(pair, [option, file] if has(options, option) && is_file(file)))
-    };
-    let named = |(_, options): &(&str, &str)| match *options {
-        "" => literals.iter().any(|text| files.contains(base(text))),
-        options => behind(options),
-    };
-    has_project(&name, &literals) && here() || RUN_FILES.iter().filter(is_of).any(named)
+    let names_any = || rows_of(words).any(str::is_empty);
+    has_project(&name, &literals) && here()
+        || named_files(words).iter().any(is_file)
+        || names_any() && literals.iter().any(|text| files.contains(base(text)))
 }
 
-/// Whether a program works on the project in its folder: Python does only with a module or a script.
+/// Whether a program works on the project in its folder: Python does only with a module or a script, docker with compose.
 fn has_project(name: &str, literals: &[Cow<'_, str>]) -> bool {
-    !programs::is_same(name, "python") || literals.iter().any(|text| has("pip build pytest", text))
+    let with = match name {
+        "docker" | "podman" | "nerdctl" => "compose",
+        name if programs::is_same(name, "python") => "pip build pytest",
+        _ => return true,
+    };
+    literals.iter().any(|text| has(with, text))
 }
 
 /// Whether a command unpacks an archive into files.
