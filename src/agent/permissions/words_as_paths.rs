@@ -15,7 +15,7 @@ use super::links;
 use super::path_pattern::{JudgedPath, Places, in_normal_form};
 use super::path_text::{MAX_ALTERNATIVES, Mark, PathText};
 use super::programs;
-use super::shell::{Analysis, DECLARING, Part, Piece, Word};
+use super::shell::{Analysis, DECLARING, Direction, Part, Piece, Word};
 use candidates::{at_home, candidates, in_text, split};
 use derived::ends_in;
 
@@ -474,6 +474,13 @@ impl<'a> Scene<'a> {
         })
     }
 
+    /// Whether a redirection of the command writes a file that a word names.
+    fn is_written(&self, word: &Word) -> bool {
+        let mut redirects = self.analysis.parts.iter().flat_map(|part| &part.redirects);
+        let literal = word.literal();
+        redirects.any(|it| it.direction == Direction::Write && it.target.literal() == literal)
+    }
+
     /// The existing folders that a word names.
     pub(super) fn folder(&self, word: &Word) -> Vec<PathBuf> {
         let texts = self.texts(word).into_iter().flat_map(|text| match text.starts_with("-") {
@@ -555,7 +562,12 @@ impl<'a> Scene<'a> {
             named.extend(derived.map(|path| PathMention { path, how: Naming::Through, counts: true }));
             self.add_search_results(part, &mut named);
         }
-        let is_list = |word: &Word| programs::response_file(word).is_some_and(|file| self.is_there(&file));
+        // To them it is the file with what they send.
+        let is_sending = super::subcommands::has("curl http https xh", &program);
+        let is_list = |word: &Word| {
+            let file = programs::response_file(word).filter(|_| !is_sending);
+            file.is_some_and(|file| self.is_there(&file) || self.is_written(&file))
+        };
         let uses_more = programs::uses_more_files(part) || part.words.iter().skip(1).any(is_list);
         if uses_more && !part.words.iter().any(super::word_texts::is_filled_in) {
             let path = NamedPath::Partly(PathText::any());

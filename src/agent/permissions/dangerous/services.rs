@@ -167,7 +167,7 @@ const LOSSES: &[(&str, &str, &str)] = &[
 ];
 
 /// Clients of databases, which take statements as words or input.
-const CLIENTS: &str = "psql mysql mariadb sqlite3 duckdb cockroach clickhouse clickhouse-client cqlsh sqlcmd sqlplus \
+pub(in crate::permissions) const CLIENTS: &str = "psql mysql mariadb sqlite3 duckdb cockroach clickhouse clickhouse-client cqlsh sqlcmd sqlplus \
                        pgcli mycli litecli usql bq turso mongosh mongo redis-cli valkey-cli wrangler prisma";
 /// Objects of a database that hold data.
 const HOLDING: &str = "database schema keyspace table tablespace collection";

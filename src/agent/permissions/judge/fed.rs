@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use super::{Finding, Judge};
 use crate::permissions::dangerous::fed::sources;
-use crate::permissions::folders;
 use crate::permissions::path_pattern::JudgedPath;
 use crate::permissions::path_text::PathText;
 use crate::permissions::protected::{ProtectedKind, Use, is_key_name, may_name_key};
 use crate::permissions::read_only::find_tracked_file;
-use crate::permissions::shell::{Analysis, Part, Piece};
+use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::{NamedPath, Scene};
+use crate::permissions::{escapes, folders, programs};
 
 /// The maximum number of files and folders among which key files are looked for.
 const MAX_ENTRIES: usize = 10_000;
@@ -23,6 +23,20 @@ const ECHOING: &str = "echo printf seq date pwd basename dirname mktemp";
 const NAMING: &str = "find git";
 
 impl Judge<'_> {
+    /// Judges the files that the input of a command names, and those that its texts spell otherwise.
+    pub(super) fn judge_input_files(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+        let input = part.texts.iter().filter(|_| programs::reads_names(part)).flat_map(|text| text.lines());
+        let decoded = escapes::decoded_texts(part);
+        let texts = input.chain(decoded.iter().map(String::as_str)).map(Word::of_text);
+        let mut words: Vec<Word> = part.words.iter().take(1).cloned().collect();
+        words.resize(1, Word::default());
+        words.extend(texts);
+        if words.len() > 1 {
+            let read = Part { words, elsewhere: part.elsewhere, ..Part::default() };
+            self.judge_names_in_texts(&read, scene, findings);
+        }
+    }
+
     /// Checks the key files of the project for a part that reads files that others name.
     pub(super) fn judge_given_names(
         &self,
@@ -99,7 +113,7 @@ impl Judge<'_> {
     }
 
     /// An existing key file of the project that a text may name.
-    fn find_key(&self, text: &PathText, scene: &Scene<'_>) -> Option<PathBuf> {
+    pub(super) fn find_key(&self, text: &PathText, scene: &Scene<'_>) -> Option<PathBuf> {
         if self.options.unprotected.contains(&ProtectedKind::Keys) || !may_name_key(text) {
             return None;
         }

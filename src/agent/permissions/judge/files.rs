@@ -16,7 +16,7 @@ use crate::permissions::rule::{Pattern, Rule};
 use crate::permissions::shell::{Direction, Part, Redirect, Word};
 use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::{NamedPath, Naming, PathMention, Scene};
-use crate::permissions::{CallFacts, Verdict, folders, links, programs, suggest, writers};
+use crate::permissions::{CallFacts, Verdict, folders, links, suggest, writers};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
 use tau_tools::access::Access;
 
@@ -326,16 +326,10 @@ impl Judge<'_> {
         }
     }
 
-    /// Judges the files that the input of a command names: a program may be among them.
-    fn judge_input_files(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
-        if part.texts.is_empty() || !programs::reads_names(part) {
-            return;
-        }
-        let lines = part.texts.iter().flat_map(|text| text.lines()).map(Word::of_text);
-        let words = part.words.iter().take(1).cloned().chain(lines).collect();
-        let read = Part { words, elsewhere: part.elsewhere, ..Part::default() };
+    /// Judges the files that texts name, given as the arguments of a part: programs may be among them.
+    pub(super) fn judge_names_in_texts(&self, read: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
         for PathMention { path, how, .. } in
-            scene.path_mentions(&read, true).iter().filter(|it| it.how != Naming::Through)
+            scene.path_mentions(read, true).iter().filter(|it| it.how != Naming::Through)
         {
             self.check_path_rules(path, Use::Read, None, Naming::InText, findings);
             self.check_path_rules(path, Use::Write, None, Naming::InText, findings);

@@ -10,6 +10,8 @@ use unicode_normalization::UnicodeNormalization;
 use super::Judge;
 use super::files::reads;
 use super::{Finding, of_rule};
+use crate::permissions::dangerous::services::CLIENTS;
+use crate::permissions::escapes;
 use crate::permissions::folders::{self, Search};
 use crate::permissions::path_pattern::{JudgedPath, PathPattern};
 use crate::permissions::path_text::{Mark, PathText};
@@ -52,15 +54,17 @@ impl Judge<'_> {
                 self.inside(&folder, Use::Read, &search, false, None, findings);
             }
         }
-        for text in programs_in(part) {
-            for name in assembled_names(&text) {
+        let texts = programs_in(part);
+        let decoded = texts.iter().filter_map(|text| escapes::decode(text)).collect::<Vec<_>>();
+        for text in decoded.iter().map(String::as_str).chain(texts.iter().map(AsRef::as_ref)) {
+            for name in assembled_names(text) {
                 // Of names with unknown parts, those count that are there.
                 let is_it = |path: &&NamedPath| name.text().is_some() || matches!(path, NamedPath::Known(_));
                 for path in scene.paths_of(&name).iter().filter(is_it) {
                     self.check_path_rules(path, Use::Read, None, Naming::InText, findings);
                 }
             }
-            self.judge_listed_files(&text, scene, findings);
+            self.judge_listed_files(text, scene, findings);
         }
     }
 
@@ -214,7 +218,8 @@ impl Judge<'_> {
 pub(super) fn programs_in(part: &Part) -> Vec<Cow<'_, str>> {
     let program = folders::program(part);
     // The expressions of yq read files, too: `load_str(".e" + "nv")`.
-    if !programs::runs_texts(&program) && !has("yq emacs", &program) {
+    let is_other = programs::is_editor(&program) && program != "sed" || has(CLIENTS, &program);
+    if !programs::runs_texts(&program) && !is_other && !has("yq emacs", &program) {
         return Vec::new();
     }
     let words = part.words.iter().skip(1).filter_map(Word::literal);
