@@ -306,6 +306,7 @@ pub(super) fn texts(words: &[Word]) -> Vec<String> {
             found.push(text.to_owned());
         }
     };
+    add(&typed_text(words).unwrap_or_default());
     for (at, word) in words.iter().enumerate().skip(1) {
         let Some(text) = word.literal() else { continue };
         let is_option = text.starts_with('-');
@@ -335,6 +336,28 @@ pub(super) fn texts(words: &[Word]) -> Vec<String> {
         }
     }
     found
+}
+
+/// What a program types into a terminal: `tmux send-keys 'zap y' Enter`, `screen -X stuff 'zap y^M'`.
+fn typed_text(words: &[Word]) -> Option<String> {
+    const ENDS: [&str; 6] = ["^M", "^J", "\\n", "\\r", "\\015", "\\012"];
+    let name = programs::name(words).filter(|name| has("tmux screen", name))?;
+    let types = |word: &Word| word.literal().is_some_and(|text| has("send send-keys stuff", &text));
+    let keys: Vec<Cow<'_, str>> =
+        words.iter().skip_while(|word| !types(word)).skip(1).filter_map(Word::literal).collect();
+    let is_value = |at: usize| {
+        at.checked_sub(1).and_then(|before| keys.get(before)).is_some_and(|before| has("-t -N", before))
+    };
+    let keys = keys.iter().enumerate().skip_while(|(at, key)| key.starts_with('-') || is_value(*at));
+    let key = |(_, key): (usize, &Cow<'_, str>)| match key.as_ref() {
+        "Enter" | "C-m" | "C-j" | "KPEnter" => "\n".to_owned(),
+        "Space" => " ".to_owned(),
+        text => text.to_owned(),
+    };
+    let typed: String = keys.map(key).collect();
+    // Only screen has signs for keys within a text.
+    let ends = ENDS.iter().filter(|_| name == "screen");
+    Some(ends.fold(typed, |text, end| text.replace(end, "\n")))
 }
 
 /// The forms of a command that rules are compared with, and their certainty: without the folder of its
@@ -403,8 +426,11 @@ impl Reach<'_> {
             }
             let is_option = text.starts_with(['-', '+']);
             let length = program.and_then(|program| program.option_length(&text)).filter(|_| is_option);
-            let length = length.or_else(|| place_length(self.program, &text).filter(|_| named == 1));
-            match length {
+            let place = place_length(self.program, &text).filter(|_| named == 1 && length.is_none());
+            if place.is_some_and(|(_, same)| same == Same::Perhaps) {
+                certainty = certainty.min(Match::Perhaps);
+            }
+            match length.or(place.map(|(length, _)| length)) {
                 Some(length) => at += length,
                 None if is_option || is_loose || has_targets => {
                     is_loose = true;

@@ -105,11 +105,15 @@ pub(super) fn is_default(program: &str, subcommand: &str) -> bool {
     DEFAULTS.contains(&(program, subcommand))
 }
 
-/// The number of words before the subcommand that only say where it is run: `yarn workspace x add y`.
-pub(super) fn place_length(program: &str, word: &str) -> Option<usize> {
+/// The number of words before the subcommand that only say where it is run, `yarn workspace x add y`, and whether it is
+/// certainly the same there: `docker image push` is `docker push`, `docker compose push` is much like it.
+pub(super) fn place_length(program: &str, word: &str) -> Option<(usize, Same)> {
     match (program, word) {
-        ("yarn", "global") => Some(1),
-        ("yarn", "workspace") => Some(2),
+        ("yarn", "global") | ("docker" | "podman" | "nerdctl", "image" | "container") => Some((1, Same::Yes)),
+        ("yarn", "workspace") => Some((2, Same::Yes)),
+        ("docker" | "podman" | "nerdctl", "compose" | "system" | "builder" | "buildx" | "manifest") => {
+            Some((1, Same::Perhaps))
+        }
         _ => None,
     }
 }
@@ -164,10 +168,6 @@ pub(super) fn same(program: &str, word: &str, subcommand: &str) -> Same {
             (None, _) => may(is_start),
             _ => Same::No,
         },
-        // `docker image push` is `docker push`.
-        "docker" | "podman" | "nerdctl" => {
-            may(["image", "container", "system", "builder", "buildx"].contains(&word))
-        }
         _ => Same::No,
     }
 }

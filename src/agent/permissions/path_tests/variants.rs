@@ -74,7 +74,16 @@ fn a_variable_that_the_shell_evaluates_may_run_what_a_rule_denies() {
         stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &[&command]);
     }
     let push = stage.permissions(&[("bash(docker push *)", Deny)]);
-    stage.check(&push, PermissionMode::Auto, &[Ask, Deny], &["docker image push a", "docker push a"]);
+    let pushes = ["docker image push a", "docker push a", "sudo docker --debug image push a"];
+    stage.check(&push, PermissionMode::Auto, &[Deny], &pushes);
+    stage.check(
+        &push,
+        PermissionMode::Auto,
+        &[Ask],
+        &["docker compose push", "docker compose -f x push web"],
+    );
+    let others = ["docker image ls", "docker compose up -d", "docker compose pull", "docker system df"];
+    stage.check(&push, PermissionMode::Auto, &[Allow], &others);
     let git = stage.permissions(&[("bash(git *)", Allow), ("bash(gcc *)", Allow)]);
     stage.check(&git, PermissionMode::Ask, &[Ask], &["git merge-index -o ./zap -a", "gcc -E @options a.txt"]);
 }
