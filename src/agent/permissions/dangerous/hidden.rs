@@ -130,7 +130,13 @@ fn filled_texts(part: &Part, name: Option<&str>) -> impl Iterator<Item = String>
 /// The command that `env` runs, as a text; `-S` holds the beginning of one.
 fn command_of_env(words: &[Word]) -> String {
     let words = words.iter().skip(1).map(Word::display);
-    let words = words.map(|word| word.strip_prefix("-S").map_or(word.clone(), str::to_owned));
+    // Options without a value may be before it in the same word.
+    let split = |word: &str| {
+        let (options, text) = word.strip_prefix('-')?.split_once('S')?;
+        options.chars().all(|c| "i0v".contains(c)).then(|| text.to_owned())
+    };
+    let long = |word: &str| word.strip_prefix("--split-string=").map(str::to_owned);
+    let words = words.map(|word| split(&word).or_else(|| long(&word)).unwrap_or(word));
     words.skip_while(|word| word.is_empty() || word.starts_with('-')).collect::<Vec<_>>().join(" ")
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use super::printing::word_of;
 use super::targets::{Loss, Targets};
 use super::{CommandLoss, programs};
+use crate::permissions::escapes;
 use crate::permissions::shell::{Part, Piece, Word};
 use crate::permissions::subcommands::has;
 
@@ -42,7 +43,8 @@ const MAX_VARIABLES: usize = 4;
 
 /// The loss if a text among the words or the input of a part removes it.
 pub(super) fn find_loss(part: &Part, targets: &Targets<'_>) -> Option<CommandLoss> {
-    let mut texts = texts(part, &SIGNS).filter(|text| may_remove(text)).peekable();
+    let decoded = |text: String| [escapes::decode(&text), Some(text)].into_iter().flatten();
+    let mut texts = texts(part, &SIGNS).filter(|text| may_remove(text)).flat_map(decoded).peekable();
     texts.peek()?;
     if !programs::may_run_texts(part) {
         return None;
@@ -53,6 +55,19 @@ pub(super) fn find_loss(part: &Part, targets: &Targets<'_>) -> Option<CommandLos
         let loss = program.removal_loss().or_else(|| program.found_files_loss()).or_else(other)?;
         Some((format!("it removes {}", loss.what()), None))
     })
+}
+
+/// The loss if a text ends every process of a user: `os.kill(-1, 9)`, `kill 9, -1`.
+pub(super) fn find_ended_processes(part: &Part) -> Option<CommandLoss> {
+    let ends_all = |text: &String| {
+        identifiers(text).filter(|(_, name)| *name == "kill").any(|(start, name)| {
+            let given = text.get(start + name.len()..).map(argument).unwrap_or_default();
+            given.split([',', ' ']).any(|word| word == "-1")
+        })
+    };
+    let mut texts = texts(part, &["kill"]).filter(ends_all);
+    texts.next().filter(|_| programs::may_run_texts(part))?;
+    Some((super::processes::EVERY_PROCESS.to_owned(), None))
 }
 
 /// The commands that a text among the words or the input of a part gives another function word by word:
@@ -123,7 +138,7 @@ fn runs_other_language(part: &Part) -> bool {
     programs::name(&part.words).is_some_and(|name| {
         let stem = programs::without_version(&name);
         let is_one = programs::runs_texts(&name) || programs::is_editor(&name) || has(OTHERS, stem);
-        is_one && (!stem.ends_with("sh") || has("tclsh wish", stem)) && !has(READ, stem)
+        is_one && (!stem.ends_with("sh") || has("tclsh wish pwsh", stem)) && !has(READ, stem)
     })
 }
 

@@ -11,7 +11,9 @@ mod git;
 mod hidden;
 mod languages;
 mod packages;
+mod powershell;
 mod printing;
+mod processes;
 pub(super) mod services;
 mod targets;
 
@@ -37,11 +39,19 @@ use tau_tools::words;
 const PROGRAMS: &[&str] = words!(
     "rm find git dd ddrescue shred chmod chown chgrp mv rsync wipefs blkdiscard fdisk sfdisk sgdisk gdisk cfdisk parted \
                         cryptsetup badblocks diskutil tee cp truncate srm wipe hdparm zpool lvremove lvreduce vgremove \
-                        pvremove mkswap mke2fs zfs nvme btrfs fd fdfind tar setfacl rimraf del-cli"
+                        pvremove mkswap mke2fs zfs nvme btrfs fd fdfind tar setfacl rimraf del-cli kill pkill killall skill"
 );
 /// The programs among them that destroy any operand.
 const DESTROYING: &str = "shred wipefs blkdiscard fdisk sfdisk sgdisk gdisk cfdisk parted srm wipe lvremove lvreduce \
                           vgremove pvremove mkswap mke2fs";
+/// Programs among them with options with which they only show something, or change nothing.
+const SHOWING: [(&str, &str); 2] = [
+    ("fdisk sfdisk sgdisk gdisk cfdisk parted", "-l --list"),
+    ("wipefs mke2fs mkfs.ext2 mkfs.ext3 mkfs.ext4 mkfs.ntfs", "-n --no-act --no-action"),
+];
+/// Words with which programs of disks destroy what is on them.
+const ENDING: &str = "destroy eraseDisk eraseVolume zeroDisk secureErase partitionDisk luksFormat luksErase luksKillSlot \
+                      luksRemoveKey erase --security-erase format sanitize delete";
 
 /// An irreversible action.
 struct Danger {
@@ -113,12 +123,17 @@ fn find_dangers<'a>(
         let wanted = |name: &str| is_dangerous(name);
         let inner = inner_commands(&part.words, part.more_arguments, &wanted);
         let listed = languages::commands(part, targets);
-        let inner = inner.iter().chain(&listed).filter_map(|words| of_words(words, part, targets));
+        let cmdlets = powershell::commands(part);
+        let inner =
+            inner.iter().chain(&listed).chain(&cmdlets).filter_map(|words| of_words(words, part, targets));
         let others = [
             devices::of_redirects(part),
             fed::find_loss(part, command, analysis, targets),
+            processes::find_listed_loss(part, command, analysis),
             languages::find_loss(part, targets),
             languages::find_evaluated_download(part),
+            languages::find_ended_processes(part),
+            powershell::find_unread_program(part),
         ];
         let mut found = found.chain(inner).chain(others.into_iter().flatten()).peekable();
         let other =
@@ -223,16 +238,17 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Comman
         }
         "dd" | "tee" | "cp" | "truncate" | "ddrescue" => devices::of_operands(&name, arguments),
         "zpool" | "zfs" | "nvme" | "btrfs" | "diskutil" | "cryptsetup" | "hdparm" | "badblocks" => {
-            const ENDING: &str = "destroy eraseDisk eraseVolume zeroDisk secureErase partitionDisk luksFormat \
-                                  luksErase luksKillSlot luksRemoveKey erase --security-erase -w format sanitize delete";
-            match arguments.iter().find(|word| word.literal().is_some_and(|text| has(ENDING, &text))) {
+            let ends = |text: Cow<'_, str>| {
+                has(ENDING, &text) || name == "badblocks" && programs::is_one_of("-w", &text)
+            };
+            match arguments.iter().find(|word| word.literal().is_some_and(ends)) {
                 Some(word) => Some((format!("{name} destroys what is on the disk"), named(word))),
                 None => services::find_loss(&name, words, part),
             }
         }
+        "kill" | "pkill" | "killall" | "skill" => processes::find_loss(&name, words, part),
         _ if has(DESTROYING, &name) || name.starts_with("mkfs") => {
-            let is_asking = |text: Cow<'_, str>| has("--help --version -h -V -l --list -n --no-act", &text);
-            if arguments.iter().filter_map(Word::literal).any(is_asking) {
+            if arguments.iter().filter_map(Word::literal).any(|text| is_showing(&name, &text)) {
                 return None;
             }
             let what = operands.next_back().and_then(Word::literal).unwrap_or_else(|| "its target".into());
@@ -242,6 +258,12 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Comman
         }
         _ => services::find_loss(&name, words, part),
     }
+}
+
+/// Whether a program of [`DESTROYING`] only shows something with this option.
+fn is_showing(name: &str, text: &str) -> bool {
+    let mut own = SHOWING.iter().filter(|(programs, _)| has(programs, name));
+    has("--help --version -h -V", text) || own.any(|(_, options)| programs::is_one_of(options, text))
 }
 
 /// Whether there is an option: one of these letters, or a long one, also abbreviated. An unknown word may be
@@ -294,12 +316,19 @@ fn find_starts(arguments: &[Word]) -> Vec<Word> {
 /// An `fd` that runs a deleting command on all that it finds.
 fn fd(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<CommandLoss> {
     let is = |word: &Word, list: &str| word.literal().is_some_and(|text| has(list, programs::base(&text)));
-    let at = arguments.iter().position(|word| is(word, "-x -X --exec --exec-batch"))?;
-    arguments.get(at + 1).filter(|word| is(word, "rm shred unlink srm truncate"))?;
+    let is_option =
+        |word: &Word, list: &str| word.literal().is_some_and(|text| programs::is_one_of(list, &text));
+    let removes = |pair: &[Word]| match pair {
+        [option, program] => {
+            is_option(option, "-x -X --exec --exec-batch") && is(program, "rm shred unlink srm truncate")
+        }
+        _ => false,
+    };
+    let at = arguments.windows(2).position(removes)?;
     const VALUED: &str =
         "-t --type -E --exclude -d --max-depth --min-depth --exact-depth -o --owner -c --color -j --threads";
     const CHOOSING: &str = "-e --extension -S --size --changed-within --changed-before";
-    if arguments.iter().take(at).any(|word| is(word, CHOOSING)) {
+    if arguments.iter().take(at).any(|word| is_option(word, CHOOSING)) {
         return None;
     }
     let is_value = |index: usize| {

@@ -18,14 +18,20 @@ const BACKUPS: &str = "it removes backups";
 /// Programs, the words that make them destroy data, and the loss.
 ///
 /// The words are operands in a row: one of several (`rm|remove`), the beginning of one (`delete-*`), any one (`?`),
-/// or any number (`*`); `/` marks names of a list such as `pod,ns/x`. A word with `-` is an option anywhere, and one
-/// with `=` the end of any word.
-const LOSSES: &[(&str, &str, &str)] = &[
+/// or any number (`*`); `/` marks names of a list such as `pod,ns/x`. A word with `-` is an option anywhere, one with
+/// `!-` an option that is written out, as unknown words are names there, and one with `=` the end of any word.
+pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     // Containers and virtual machines.
     ("docker podman nerdctl", "volume rm|remove|prune", VOLUMES),
     ("docker podman nerdctl", "system prune --volumes", VOLUMES),
+    ("docker podman nerdctl", "rm|remove !-v|--volumes", VOLUMES),
+    ("docker podman nerdctl", "container rm|remove !-v|--volumes", VOLUMES),
     ("docker podman nerdctl", "compose down -v|--volumes", VOLUMES),
+    ("docker podman nerdctl", "compose rm !-v|--volumes", VOLUMES),
+    ("docker podman nerdctl", "compose up !-V|--renew-anon-volumes", VOLUMES),
     ("docker-compose podman-compose", "down -v|--volumes", VOLUMES),
+    ("docker-compose podman-compose", "rm !-v|--volumes", VOLUMES),
+    ("docker-compose podman-compose", "up !-V|--renew-anon-volumes", VOLUMES),
     ("podman", "system reset", VOLUMES),
     ("podman", "machine rm|reset", RESOURCES),
     ("vagrant qm pct", "destroy", RESOURCES),
@@ -137,7 +143,9 @@ const LOSSES: &[(&str, &str, &str)] = &[
     ("curl http https xh", "=DELETE =/*", DATABASE),
     ("flyway", "clean", DATABASE),
     ("liquibase", "dropAll|drop-all", DATABASE),
-    // Backups, accounts and keys of this machine.
+    // Processes, backups, accounts and keys of this machine.
+    ("killall5", "", super::processes::EVERY_PROCESS),
+    ("loginctl", "terminate-user|kill-user|terminate-session|kill-session", super::processes::EVERY_PROCESS),
     ("restic", "forget", BACKUPS),
     ("borg", "delete|prune", BACKUPS),
     ("snapper tmutil", "delete|remove", BACKUPS),
@@ -219,6 +227,11 @@ pub(in crate::permissions) fn needed_words(
     // The number of options before an operand: each may have the next word as its value.
     let (mut at, mut found, mut is_any) = (0, Vec::new(), false);
     for need in needed.split(' ').filter(|need| !need.is_empty()) {
+        if let Some(written) = need.strip_prefix('!') {
+            let literals: Vec<Word> = words.iter().filter(|word| word.literal().is_some()).cloned().collect();
+            found.push(option(written, &literals)?);
+            continue;
+        }
         if need.starts_with('-') {
             found.push(option(need, words)?);
             continue;

@@ -20,6 +20,7 @@ use std::ops::Range;
 pub(super) use loose::{closing, loosen};
 pub(super) use simple::{Direction, Redirect};
 pub(super) use words::{Doubt, Piece, Word};
+pub(super) use wrappers::skip_options;
 
 use simple::Simple;
 use tau_tools::invisible::unseen_characters;

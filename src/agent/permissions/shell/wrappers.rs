@@ -186,7 +186,11 @@ pub(super) fn unwrap(words: &[Word]) -> CommandEffect {
 }
 
 /// Skips options; returns the index of the first operand. `None` if one of them is unknown before it runs.
-fn skip_options(words: &[Word], valued: &str, long_valued: &[&str]) -> Option<usize> {
+pub(in crate::permissions) fn skip_options(
+    words: &[Word],
+    valued: &str,
+    long_valued: &[&str],
+) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
         let literal = word.literal();

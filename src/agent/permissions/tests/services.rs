@@ -25,7 +25,14 @@ const DESTROYING: &[&str] = &[
     "docker compose down -v",
     "docker compose -f x.yml down --volumes",
     "docker-compose down -v",
+    "docker-compose rm -fv",
     "docker compose -p x down --rmi all -v",
+    "docker compose rm -fsv",
+    "docker compose up -d -V",
+    "docker rm -fv x",
+    "docker rm --force --volumes x",
+    "docker container rm -vf x",
+    "podman rm -afv",
     "podman volume rm x",
     "podman system reset --force",
     "podman volume prune",
@@ -201,7 +208,12 @@ const EVERYDAY: &[&str] = &[
     "mysql -e '/* drop table x; */ select 1'",
     "docker rm x",
     "docker rm -f x",
-    "docker rm -v x",
+    "docker container rm x",
+    "docker rm -f $(docker ps -aq)",
+    "docker rm $ID",
+    "docker compose up -d $SERVICES",
+    "docker compose rm -fs",
+    "docker compose up -d --build",
     "docker system prune",
     "docker system prune -a -f",
     "docker volume ls",
@@ -315,6 +327,36 @@ fn what_services_cannot_restore_is_asked_in_every_mode() {
         assert!(missed.is_empty(), "not known as dangerous: {missed:#?}");
     }
     check(&permissions(&[]), PermissionMode::Auto, Allow, EVERYDAY);
+}
+
+/// The commands of a row of the table, with options of one letter alone and joined with others.
+fn examples(programs: &str, needed: &str) -> Vec<String> {
+    let program = programs.split(' ').next().unwrap().to_owned();
+    needed.split(' ').filter(|need| !matches!(*need, "" | "*")).fold(vec![program], |commands, need| {
+        let first = need.split('|').next().unwrap();
+        let first = match first.strip_prefix('=') {
+            Some(end) => end.to_owned(),
+            None => first.trim_start_matches(['/', '!']).replace(['*', '?'], "x"),
+        };
+        let forms = match first.strip_prefix('-').filter(|letter| letter.len() == 1) {
+            Some(letter) => vec![first.clone(), format!("-Q{letter}"), format!("-{letter}Q")],
+            None => vec![first],
+        };
+        commands
+            .iter()
+            .flat_map(|command| forms.iter().map(move |form| format!("{command} {form}")))
+            .collect()
+    })
+}
+
+#[test]
+fn every_row_of_the_table_is_found_however_its_options_are_joined() {
+    let rules = permissions(&[("bash", Allow)]);
+    for (programs, needed, _) in crate::permissions::dangerous::services::LOSSES {
+        for text in examples(programs, needed) {
+            assert!(command(&rules, PermissionMode::Auto, &text).is_dangerous, "{text}");
+        }
+    }
 }
 
 #[test]
