@@ -183,7 +183,12 @@ fn a_rule_about_a_program_that_is_no_tool_is_reported() {
 fn arguments_that_name_files_are_judged_as_words_of_commands() {
     let rules = "[permissions]\nallow = [\"mcp__fs__*\"]\nask = [\"read(notes/**)\"]\ndeny = [\"read(**/.env)\", \"edit(migrations/**)\"]\n";
     let place = Place::new(rules, "");
-    std::fs::create_dir_all(place.path("work/migrations")).unwrap();
+    for name in ["work/migrations", "work/src", "work/sub", "home/.ssh"] {
+        std::fs::create_dir_all(place.path(name)).unwrap();
+    }
+    for name in ["work/.env", "work/sub/.env", "work/src/a.rs", "home/.ssh/id_rsa"] {
+        std::fs::write(place.path(name), "").unwrap();
+    }
     std::os::unix::fs::symlink(".env", place.path("work/plain.txt")).unwrap();
     let absolute = place.path("work/.env").display().to_string();
     for (arguments, verdict) in [
@@ -200,7 +205,25 @@ fn arguments_that_name_files_are_judged_as_words_of_commands() {
         (serde_json::json!({ "path": "~/.ssh/id_rsa" }), "ask"),
         (serde_json::json!({ "path": "~/.bashrc" }), "ask"),
         (serde_json::json!({ "path": "src/a.rs", "text": "x" }), "allow"),
-        (serde_json::json!({ "path": "." }), "allow"),
+        (
+            serde_json::json!({ "uri": format!("FILE://localhost{}?x#y", absolute.replace(".env", "%2eenv")) }),
+            "deny",
+        ),
+        (serde_json::json!({ "path": "%2Eenv" }), "deny"),
+        (serde_json::json!({ "path": "." }), "ask"),
+        (serde_json::json!({ "uri": format!("file://{}", place.path("work").display()) }), "ask"),
+        (serde_json::json!({ "cwd": "sub" }), "ask"),
+        (serde_json::json!({ "dir": "~" }), "ask"),
+        (serde_json::json!({ "path": "$HOME/.ssh/id_rsa" }), "ask"),
+        (serde_json::json!({ "path": "src" }), "allow"),
+        (serde_json::json!({ "pattern": "**/.env" }), "deny"),
+        (serde_json::json!({ "pattern": ".e*" }), "ask"),
+        (serde_json::json!({ "glob": "sub/**" }), "ask"),
+        (serde_json::json!({ "glob": "{a,.env}" }), "ask"),
+        (serde_json::json!({ "glob": "~/.ssh/*" }), "ask"),
+        (serde_json::json!({ "glob": "**/*.rs", "fields": "*" }), "allow"),
+        (serde_json::json!({ "regex": "^fn main\\(.*\\) \\{$", "json": "{\"a\": [1]}" }), "allow"),
+        (serde_json::json!({ "progress": "100%", "sql": "select * from a" }), "allow"),
         (serde_json::json!({ "title": "Read the settings from .env", "body": "see\n.env" }), "allow"),
         (serde_json::json!({ "title": "Fix migrations/1.sql", "labels": ["bug", "env"] }), "allow"),
         (serde_json::json!({ "url": "https://example.com/a/.env", "query": "migration notes" }), "allow"),

@@ -338,7 +338,7 @@ pub(super) fn texts(words: &[Word]) -> Vec<String> {
     found
 }
 
-/// What a program types into a terminal: `tmux send-keys 'zap y' Enter`, `screen -X stuff 'zap y^M'`.
+/// The text that a program types into a terminal: `tmux send-keys 'zap y' Enter`, `screen -X stuff 'zap y^M'`.
 fn typed_text(words: &[Word]) -> Option<String> {
     const ENDS: [&str; 6] = ["^M", "^J", "\\n", "\\r", "\\015", "\\012"];
     let name = programs::name(words).filter(|name| has("tmux screen", name))?;

@@ -161,8 +161,7 @@ pub(super) fn packages_to_install(words: &[Word]) -> Vec<Cow<'_, str>> {
     found
 }
 
-/// What a command does with an address that it names, and the address: of a package that it installs, or of a file that it
-/// runs or applies.
+/// The address of a package that a command installs, or of a file that it runs or applies, with a verb for a sentence.
 pub(super) fn address(words: &[Word]) -> Option<(&'static str, Cow<'_, str>)> {
     let is_address =
         |text: &Cow<'_, str>| ["https://", "http://"].iter().any(|start| text.starts_with(start));

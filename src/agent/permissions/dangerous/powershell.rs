@@ -26,7 +26,7 @@ fn texts(part: &Part) -> impl Iterator<Item = Cow<'_, str>> {
     words.chain(part.texts.iter().map(|text| Cow::Borrowed(text.as_str()))).filter(move |_| runs)
 }
 
-/// What a text removes with everything in it, as commands of the shell.
+/// The removals of a text, as commands of the shell.
 pub(super) fn commands(part: &Part) -> Vec<Vec<Word>> {
     let found: Vec<Vec<Word>> = texts(part).flat_map(|text| removals(&text)).collect();
     // A program may stand in words of its own: `pwsh -c Remove-Item -Recurse x`.

@@ -111,7 +111,7 @@ impl Judge<'_> {
     }
 
     /// A file that a rule is about, and one of these patterns; the folder that holds too many to look at all.
-    fn find_match<'t>(
+    pub(super) fn find_match<'t>(
         &self,
         pattern: &PathPattern,
         texts: impl Iterator<Item = &'t PathText>,
