@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Files with such types, besides those of the protocol.
-const FILES: [&str; 8] = *tau::tools::words!(
+const FILES: [&str; 9] = *tau::tools::words!(
     "src/app/geometry.rs src/app/request.rs src/cli/attach/wire.rs src/tools/access.rs \
-     src/tools/details.rs src/tools/plan.rs src/tools/sandbox/mod.rs src/tools/user.rs"
+     src/tools/delegate/report.rs src/tools/details.rs src/tools/plan.rs src/tools/sandbox/mod.rs src/tools/user.rs"
 );
 
 /// The serialized definitions in a file: their attributes and bodies, without comments.

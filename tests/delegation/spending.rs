@@ -72,12 +72,18 @@ async fn what_helpers_cost_counts_in_the_limit_of_the_session() {
 }
 
 #[tokio::test]
-async fn what_helpers_cost_is_in_the_record_of_the_session() {
+async fn what_helpers_cost_is_in_the_records_of_the_session() {
     let home = home("", |asked| match (asked.is_helper(), asked.results().len()) {
         (false, 0) => calls_all(&[delegate(json!({ "task": "x" }))], 100),
         _ => says_using("done", 100),
     })
     .await;
+    // By kind of token, too: here, only those that are sent have a price.
+    let ended = run(&mut home.tau(&["--json", "go"]), None).await;
+    let end: Value = serde_json::from_str(ended.out.lines().last().unwrap()).unwrap();
+    for cost in [&end["cost"], &end["usage"]["cost"]["total"], &end["usage"]["cost"]["input"]] {
+        assert!((cost.as_f64().unwrap() - 0.3).abs() < 1e-6, "{end}");
+    }
     let begun = run(&mut home.tau(&["-b", "go"]), None).await;
     assert_eq!(begun.code, 0, "{}", begun.err);
     let id = begun.out.trim();

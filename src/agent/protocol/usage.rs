@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use tau_tools::Details;
+use tau_tools::delegate::HelperReport;
 
 /// Tokens and cost of one answer. `input` excludes tokens read from or written to a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,6 +38,16 @@ impl Usage {
         self.cost.total += other.cost.total;
     }
 
+    /// Makes this the use of a helper.
+    pub fn put_into(&self, report: &mut HelperReport) {
+        (report.input, report.output) = (self.input, self.output);
+        (report.cache_read, report.cache_write) = (self.cache_read, self.cache_write);
+        let cost = &self.cost;
+        (report.input_cost, report.output_cost) = (cost.input, cost.output);
+        (report.cache_read_cost, report.cache_write_cost) = (cost.cache_read, cost.cache_write);
+        report.cost = cost.total;
+    }
+
     /// The cost in US dollars; `None` if tokens were used and their price is unknown.
     pub fn dollars(&self) -> Option<f64> {
         (self.cost.total > 0.0 || self.total_tokens == 0).then_some(self.cost.total)
@@ -52,7 +63,13 @@ pub fn helper_usage(details: &Details) -> Option<Usage> {
         cache_read: report.cache_read,
         cache_write: report.cache_write,
         total_tokens: report.tokens(),
-        cost: Cost { total: report.cost, ..Cost::default() },
+        cost: Cost {
+            input: report.input_cost,
+            output: report.output_cost,
+            cache_read: report.cache_read_cost,
+            cache_write: report.cache_write_cost,
+            total: report.cost,
+        },
     })
 }
 

@@ -118,12 +118,8 @@ impl UsageSum {
 
     fn add(&mut self, usage: &Usage) {
         let sum = &mut self.total;
-        sum.input = sum.input.saturating_add(usage.input);
-        sum.output = sum.output.saturating_add(usage.output);
-        sum.cache_read = sum.cache_read.saturating_add(usage.cache_read);
-        sum.cache_write = sum.cache_write.saturating_add(usage.cache_write);
+        sum.add(usage);
         let parts = [sum.input, sum.output, sum.cache_read, sum.cache_write];
         sum.total_tokens = parts.iter().fold(0, |sum, part| sum.saturating_add(*part));
-        sum.cost.total += usage.cost.total;
     }
 }

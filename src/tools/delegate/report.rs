@@ -64,6 +64,11 @@ pub struct HelperReport {
     pub cache_write: u64,
     /// US dollars.
     pub cost: f64,
+    /// The parts of it.
+    pub input_cost: f64,
+    pub output_cost: f64,
+    pub cache_read_cost: f64,
+    pub cache_write_cost: f64,
     /// True if the price of a model that it used is unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unpriced: bool,

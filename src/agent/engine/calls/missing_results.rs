@@ -93,21 +93,16 @@ fn of_helper(call: &ToolCall, helper: UnreportedHelper) -> Arc<Message> {
         ),
     };
     let state = if helper.answer.is_some() { HelperState::Done } else { HelperState::Stopped };
-    let usage = helper.usage;
-    let report = HelperReport {
+    let mut report = HelperReport {
         name: helper.kind,
         state,
         answer: if state == HelperState::Done { text.clone() } else { String::new() },
         model: helper.model,
         session: helper.id,
         file: Some(file),
-        input: usage.input,
-        output: usage.output,
-        cache_read: usage.cache_read,
-        cache_write: usage.cache_write,
-        cost: usage.cost.total,
         ..HelperReport::default()
     };
+    helper.usage.put_into(&mut report);
     let result = of_call(call, &text, Details::Helper(Box::new(report)));
     Arc::new(Message::ToolResult(ToolResultMessage { is_error: state != HelperState::Done, ..result }))
 }

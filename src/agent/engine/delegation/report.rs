@@ -104,11 +104,7 @@ fn record_answer(helper: &mut RunningHelper, answer: &AssistantMessage) {
 
 /// Reads the meter, which also counts the helpers of a helper.
 pub(super) fn measure(helper: &mut RunningHelper) {
-    let usage = helper.meter.usage();
-    let report = &mut helper.report;
-    (report.input, report.output) = (usage.input, usage.output);
-    (report.cache_read, report.cache_write) = (usage.cache_read, usage.cache_write);
-    report.cost = usage.cost.total;
+    helper.meter.usage().put_into(&mut helper.report);
 }
 
 fn short(text: &str) -> String {
