@@ -6,7 +6,7 @@ use tau::agent::AgentCommand;
 use tau::agent::protocol::chosen::ChosenModels;
 use tau::agent::protocol::command::SettingsCommand;
 use tau::agent::protocol::event::SettingsEvent;
-use tau::agent::protocol::model::Model as AiModel;
+use tau::agent::protocol::model::{Api, Model as AiModel};
 use tau::app::effect::{Effect, SavedSetting};
 use tau::app::msg::Msg;
 use tau::app::request::{ModelList, ScreenReply};
@@ -26,14 +26,17 @@ fn reference(number: usize) -> String {
 
 /// A screen with these favourites and recent models, after a key that requests the models.
 fn screen(key: &str, favourites: &[usize], recent: &[usize], current: usize) -> Screen {
+    let names = |numbers: &[usize]| numbers.iter().map(|number| reference(*number)).collect();
+    let chosen = ChosenModels { favourites: names(favourites), recent: names(recent) };
+    stepping(key, ModelList { usable: models(), chosen, ..ModelList::default() }, current)
+}
+
+fn stepping(key: &str, list: ModelList, current: usize) -> Screen {
     let mut screen = Screen::new();
     screen.agent(SettingsEvent::ModelChanged { model: models()[current].clone() });
     screen.take_effects();
     screen.keys(key);
     let Some(Effect::Ask(ticket, _)) = screen.take_effects().pop() else { panic!("no request") };
-    let names = |numbers: &[usize]| numbers.iter().map(|number| reference(*number)).collect();
-    let chosen = ChosenModels { favourites: names(favourites), recent: names(recent) };
-    let list = ModelList { usable: models(), chosen, ..ModelList::default() };
     screen.send(Msg::Finished(ticket, ScreenReply::Models(list)));
     screen
 }
@@ -66,6 +69,22 @@ fn a_step_leads_to_a_favourite_or_a_recent_model_and_saves_nothing() {
     // Models that no longer exist are skipped.
     let mut gone = screen("<alt+p>", &[5], &[6], 6);
     assert_eq!(walked(&mut gone, &["", "<alt+p>"]), ["m5", "m6"]);
+}
+
+/// The demo is stepped to only if it is marked.
+#[test]
+fn a_step_leads_to_the_demo_if_it_is_a_favourite() {
+    for (favourites, recent, reached) in [
+        (vec!["demo/demo".to_owned(), reference(7)], vec![], ["demo", "m7", "m3", "demo"]),
+        (vec![reference(7)], vec!["demo/demo".to_owned()], ["m7", "m3", "m7", "m3"]),
+    ] {
+        let demo = AiModel { id: "demo".into(), provider: "demo".into(), api: Api::Scripted, ..ai() };
+        let mut list = ModelList { usable: models(), ..ModelList::default() };
+        list.usable.push(Arc::new(demo));
+        list.chosen = ChosenModels { favourites, recent };
+        let mut shown = stepping("<ctrl+p>", list, 3);
+        assert_eq!(walked(&mut shown, &["", "<ctrl+p>", "<ctrl+p>", "<ctrl+p>"]), reached);
+    }
 }
 
 #[test]

@@ -59,21 +59,24 @@ pub(super) fn step(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     switch_by(model, by, effects);
 }
 
-/// The current model, which remains one of the recent ones after another is chosen; `None` if it is the demo.
-fn keep_current(model: &mut Model) -> Option<String> {
-    let current = model.status.mirror.model.as_ref().filter(|ai| !is_demo(ai)).map(|ai| ai.reference())?;
+/// Keeps the current model as one of the recent ones after another is chosen, unless it is the demo.
+fn keep_current(model: &mut Model) {
+    let Some(current) = model.status.mirror.model.as_ref().filter(|ai| !is_demo(ai)) else { return };
+    let current = current.reference();
     if !model.chosen_models.contains(&current) {
-        model.chosen_models.recent.push(current.clone());
+        model.chosen_models.recent.push(current);
     }
-    Some(current)
 }
 
-/// Switches to the chosen model `by` places further. Skips the demo, which is useless once there is a real model.
+/// Switches to the chosen model `by` places further. Skips the demo, which is useless once there is a real model, unless
+/// it is marked.
 fn switch_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
-    let current = keep_current(model);
+    keep_current(model);
+    let current = model.status.mirror.model.as_ref().map(|ai| ai.reference());
     let real = || model.models.iter().filter(|ai| !is_demo(ai));
-    let chosen: Vec<&Arc<AiModel>> =
-        model.chosen_models.all().filter_map(|name| real().find(|ai| ai.reference() == *name)).collect();
+    let is_wanted = |ai: &&Arc<AiModel>| !is_demo(ai) || model.chosen_models.is_favourite(&ai.reference());
+    let named = |name: &String| model.models.iter().filter(is_wanted).find(|ai| ai.reference() == *name);
+    let chosen: Vec<&Arc<AiModel>> = model.chosen_models.all().filter_map(named).collect();
     let place = chosen.iter().position(|ai| Some(ai.reference()) == current);
     let count = chosen.len() as isize;
     let next = match place {
