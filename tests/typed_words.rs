@@ -334,6 +334,8 @@ fn a_name_that_begins_no_command_runs_none() {
         ("/cat", "unknown command /cat"),
         ("/tmp", "unknown command /tmp"),
         ("/mdel", "did you mean /model?"),
+        ("/contents", "did you mean /context?"),
+        ("/quota", "unknown command /quota\n"),
         ("/memory", "instructions are in AGENTS.md"),
         ("/review", "review my changes"),
         ("/doctor", "!tau doctor"),

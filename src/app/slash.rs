@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use tau_protocol::extension::looks_like_a_command;
-use tau_tools::compare::{close_matches, has_same_letters};
+use tau_tools::compare::{has_same_letters, likely_names};
 
 /// A command of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ pub(crate) fn elsewhere(name: &str) -> Option<&'static str> {
 /// The command of another program that this may be a typo of, and the advice.
 pub(crate) fn nearest_elsewhere(name: &str) -> Option<(&'static str, &'static str)> {
     let names = ELSEWHERE.map(|(known, _)| known);
-    let known = close_matches(&name.to_lowercase(), &names, 1, CERTAIN_LIKENESS).first().copied()?;
+    let known = likely_names(&name.to_lowercase(), &names, 1, CERTAIN_LIKENESS).first().copied()?;
     elsewhere(known).map(|instead| (known, instead))
 }
 
@@ -222,7 +222,7 @@ impl Commands {
         let names: Vec<&str> = self.rows.iter().chain(&self.unlisted).map(|row| row.name.as_ref()).collect();
         let mut begun = self.rows.iter().filter(|row| row.name.starts_with(&name));
         let only = begun.next().filter(|_| begun.next().is_none()).map(|row| row.name.as_ref());
-        let close = close_matches(&name, &names, names.len(), LIKENESS);
+        let close = likely_names(&name, &names, names.len(), LIKENESS);
         let swapped = close.iter().find(|known| has_same_letters(known, &name));
         only.or_else(|| swapped.or(close.first()).copied())
     }

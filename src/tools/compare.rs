@@ -56,6 +56,28 @@ pub fn close_matches<'a>(word: &str, possible: &[&'a str], most: usize, least: f
     found.into_iter().map(|(_, text)| text).take(most).collect()
 }
 
+/// Like [`close_matches`], for names of which `word` may be a typo: they differ in few letters or in their order, or
+/// begin alike.
+pub fn likely_names<'a>(word: &str, possible: &[&'a str], most: usize, least: f32) -> Vec<&'a str> {
+    let mut found = close_matches(word, possible, possible.len(), least);
+    found.retain(|name| is_typo(word, name));
+    found.truncate(most);
+    found
+}
+
+/// Names that share as many letters at the beginning are alike.
+const BEGINNING: usize = 3;
+
+fn is_typo(word: &str, name: &str) -> bool {
+    let letters = |text: &str| text.chars().map(u32::from).collect::<Vec<_>>();
+    let (old, new) = (letters(word), letters(name));
+    let operations = differences(Way::Shortest, &old, &new, None);
+    let changed = |op: &DiffOp| op.old_range().len().max(op.new_range().len());
+    let distance: usize = operations.iter().filter(|op| equal(op) == 0).map(changed).sum();
+    let same = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
+    distance <= (old.len().max(new.len()) / 3).max(1) || same >= BEGINNING || has_same_letters(word, name)
+}
+
 /// The algorithm of a comparison.
 #[derive(Clone, Copy)]
 enum Way {
@@ -111,6 +133,22 @@ mod tests {
         assert!(close_matches("xyz", &words, 3, 0.6).is_empty());
         assert_eq!(close_matches("ab", &["ac", "bb", "aa"], 3, 0.5), ["aa", "ac", "bb"]);
         assert_eq!(close_matches("", &["", "a"], 3, 0.6), [""]);
+    }
+
+    #[test]
+    fn names_of_which_a_word_may_be_a_typo() {
+        let names = ["init", "model", "again", "compact", "permissions"];
+        for (word, name) in [
+            ("insights", None),
+            ("mdel", Some("model")),
+            ("modle", Some("model")),
+            ("agian", Some("again")),
+            ("cmpct", Some("compact")),
+            ("permits", Some("permissions")),
+            ("magazine", None),
+        ] {
+            assert_eq!(likely_names(word, &names, 1, 0.55).first().copied(), name, "{word}");
+        }
     }
 
     /// The old side with the operations carried out.

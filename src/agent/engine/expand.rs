@@ -24,7 +24,7 @@ use tau_protocol::event::NoticeLevel;
 use tau_protocol::extension::looks_like_a_command;
 use tau_protocol::message::{Block, ToolCall, UserContent, UserMessage};
 use tau_tools::command_result::without_success;
-use tau_tools::compare::close_matches;
+use tau_tools::compare::likely_names;
 use tau_tools::user_error::UserError;
 use tau_tools::{Content, Details, ToolOutput, ToolProgress, ids, paths};
 
@@ -143,7 +143,7 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expans
 fn unknown_command(loaded: &LoadedExtensions, name: &str) -> UserError {
     let commands = loaded.commands();
     let known: Vec<&str> = commands.iter().map(|command| command.name.as_str()).collect();
-    let near = close_matches(name, &known, 1, LIKENESS);
+    let near = likely_names(name, &known, 1, LIKENESS);
     let near = near.first().map(|near| format!(": did you mean /{near}?")).unwrap_or_default();
     UserError::new(format!("unknown command /{name}{near}")).remedy("start with a space to send it as text")
 }
