@@ -56,8 +56,9 @@ const fn bare(name: &'static str, flags: &'static str) -> Command {
     Command { operands: Operands::None, ..command(name, flags, "") }
 }
 
-const fn scripts(name: &'static str, flags: &'static str, behind: &'static str) -> Command {
-    Command { behind, operands: Operands::Script, ..command(name, flags, "") }
+const fn scripts(name: &'static str, flags: &'static str, valued: &'static str) -> Command {
+    let command = command_with_behind(name, flags, valued, SCRIPT_BEHIND);
+    Command { operands: Operands::Script, ..command }
 }
 
 /// Options of cargo for all builds.
@@ -108,6 +109,11 @@ const TEXTS: &str = "-m --message -k --grep --author --date --since --until --sk
 /// Options of test runners and linters after the name of a script.
 const SCRIPT_FLAGS: &str =
     "--fix --watch --coverage --ci --run --silent --verbose --quiet --bail --update -u";
+/// Like [`SCRIPT_FLAGS`], with the options that choose tests by their names: the short ones have other meanings elsewhere.
+const SCRIPT_BEHIND: &str = "--fix --watch --coverage --ci --run --silent --verbose --quiet --bail --update -u \
+         --grep --grep= --fgrep --fgrep= --testNamePattern --testNamePattern= --test-name-pattern \
+         --test-name-pattern= --filter --filter=";
+const SCRIPT_VALUED: &str = "--grep --fgrep --testNamePattern --test-name-pattern --filter";
 
 /// The commands for which tau offers a rule with `*`.
 const COMMANDS: &[Command] = &[
@@ -223,12 +229,12 @@ const COMMANDS: &[Command] = &[
         "--test-only --test-force-exit",
         "--test-name-pattern --test-concurrency --test-timeout",
     ),
-    scripts("npm run", "-s --silent --if-present", SCRIPT_FLAGS),
-    scripts("pnpm run", "-s --silent --if-present", SCRIPT_FLAGS),
-    scripts("yarn run", SCRIPT_FLAGS, SCRIPT_FLAGS),
-    command_with_behind("npm test", "-s --silent --if-present", "", SCRIPT_FLAGS),
-    command_with_behind("pnpm test", "-s --silent --if-present", "", SCRIPT_FLAGS),
-    command_with_behind("yarn test", SCRIPT_FLAGS, "", SCRIPT_FLAGS),
+    scripts("npm run", "-s --silent --if-present", ""),
+    scripts("pnpm run", "-s --silent --if-present", ""),
+    scripts("yarn run", SCRIPT_FLAGS, SCRIPT_VALUED),
+    command_with_behind("npm test", "-s --silent --if-present", "", SCRIPT_BEHIND),
+    command_with_behind("pnpm test", "-s --silent --if-present", "", SCRIPT_BEHIND),
+    command_with_behind("yarn test", SCRIPT_FLAGS, SCRIPT_VALUED, SCRIPT_BEHIND),
     // Any further goal is run, too.
     bare("mvn test", MAVEN),
     bare("mvn -q test", MAVEN),

@@ -319,6 +319,20 @@ fn protected_paths_are_asked_in_every_mode() {
 }
 
 #[test]
+fn scripts_whose_tests_are_chosen_by_name_have_a_family() {
+    let none = permissions(&[]);
+    for (text, rule) in [
+        ("npm run test:unit -- --grep x", "bash(npm run test*)"),
+        ("npm run test:unit -- --grep='a b' --bail", "bash(npm run test*)"),
+        ("yarn run test:unit --grep x", "bash(yarn run test*)"),
+        ("npm run test -- --grep ../x", "bash(npm run test -- --grep ../x)"),
+        ("npm run test -- --reporter ./x.js", "bash(npm run test -- --reporter ./x.js)"),
+    ] {
+        assert_eq!(suggested(&none, text), [rule], "{text}");
+    }
+}
+
+#[test]
 fn suggested_rules_are_sound_and_cover_the_call() {
     let none = permissions(&[]);
     for (text, rule) in [
