@@ -246,6 +246,78 @@ async fn a_session_that_is_picked_has_its_rights_and_limits() {
     screen.type_keys("\x04");
 }
 
+/// Whatever the screen has opened after its first session has its rights and limits later, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_screen_begins_or_copies_keeps_its_limits() {
+    let (home, server) = (home(), obedient().await);
+    let (home, url) = (home.path(), server.url());
+    let flags = format!("--base-url {url} --model m --max-turns 1");
+    let screen = screen_without_variable(home, &format!("{flags} --permission-mode auto"));
+    let mut ids = vec![only_id(home)];
+    screen.type_keys("hello\r");
+    screen.wait_for("done with it");
+    for (change, answers) in [("/clone\r", 2), ("/new\r", 1), ("/new\r", 1)] {
+        screen.type_keys(change);
+        let is_other = || !ids.contains(&only_id(home));
+        crate::time_limit::until(crate::screen::TIMEOUT, is_other, || screen.text());
+        ids.push(only_id(home));
+        screen.type_keys("hello\r");
+        screen.wait_until("the answer", |cells| {
+            let text = cells.contents();
+            text.matches("done with it").count() == answers && text.matches("▌ hello").count() == answers
+        });
+    }
+    screen.type_keys("\x04");
+    screen.wait_for("exit=");
+    for id in ids {
+        let (code, _, err) = run(home, &["send", &id, "run touch file"]);
+        assert_eq!(code, Some(0), "{err}");
+        // One answer, as it was meant; and nobody is asked.
+        let (code, _, err) = run(home, &["wait", &id]);
+        assert_eq!(code, Some(5), "{id}: {err}");
+        assert!(home.join("work/file").exists(), "{id}");
+        fs::remove_file(home.join("work/file")).unwrap();
+    }
+}
+
+/// The session that is attached to has its rights, and another one that is picked there its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_picked_after_attaching_has_its_own_rights() {
+    let (home, server) = (home(), obedient().await);
+    let (home, url) = (home.path(), server.url());
+    let other = ended(home, &url, &[], "the other one");
+    let first = ended(home, &url, &["--permission-mode", "plan", "--max-turns", "1"], "hello");
+    for is_open in [false, true] {
+        let line = format!("export TAU_PERMISSION_MODE=auto\n$TAU_BIN attach {first}");
+        // One screen has it open, and the next one is attached to its process.
+        let open = is_open.then(|| other_terminal(home, &line));
+        open.iter().for_each(|open| open.wait_for("done with it"));
+        let screen = other_terminal(home, &line);
+        screen.wait_for("done with it");
+        screen.wait_for("◇ plan");
+        screen.type_keys("/resume\r");
+        screen.wait_for("Sessions of this directory");
+        screen.type_keys("other");
+        screen.wait_for("the other one");
+        screen.type_keys("\r");
+        screen.wait_for(" · auto");
+        screen.type_keys("run touch file\r");
+        let file = home.join("work/file");
+        crate::time_limit::until(crate::screen::TIMEOUT, || file.exists(), || screen.text());
+        assert_eq!(run(home, &["wait", &other]).0, Some(0));
+        fs::remove_file(&file).unwrap();
+        for screen in open.iter().chain([&screen]) {
+            screen.type_keys("\x04");
+            screen.wait_for("exit=");
+        }
+        let (code, _, err) = run(home, &["send", &other, "run touch file"]);
+        assert_eq!(code, Some(0), "{err}");
+        assert_eq!(run(home, &["wait", &other]).0, Some(0));
+        assert!(file.exists());
+        fs::remove_file(&file).unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ended_session_is_shown_in_its_own_directory() {
     let (home, server) = (home(), obedient().await);

@@ -212,6 +212,9 @@ pub struct CliArgs {
     /// Whether the board is opened first.
     #[arg(skip)]
     pub board: bool,
+    /// Whether the rights and limits among the flags are those of the session, and not of the command line.
+    #[arg(skip)]
+    pub of_session: bool,
     /// Texts at the end of the system prompt that tau adds itself.
     #[arg(skip)]
     pub appended: Vec<String>,

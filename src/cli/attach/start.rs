@@ -112,8 +112,9 @@ fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
         // No process has it open: this one does, if there is such a session.
         let (path, _) = session_lookup::find(&setup.settings.session_root(&setup.paths), wanted)?;
         let id = list::row_of(&path).map(|row| row.id).unwrap_or_default();
+        let session = Some(wanted.clone());
         let mut flags =
-            CliArgs { record: args.record, session: Some(wanted.clone()), ..CliArgs::without_arguments() };
+            CliArgs { record: args.record, session, of_session: true, ..CliArgs::without_arguments() };
         rights::restore(&mut flags, &setup.paths, &setup.settings, &id, FlaggedMode::Holds);
         return Setup::read(flags, PROFILE).map(|setup| Target::Here(Box::new(setup), id));
     }

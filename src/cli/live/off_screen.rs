@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::hosting::{self, Hosting, follow};
+use super::own_flags;
 use super::record;
 use super::registry::Keeper;
 use crate::compose::{AgentPrompt, Setup};
@@ -145,6 +146,7 @@ impl Between {
                         && session.id != self.live.id
                     {
                         let next = Arc::new(self.live.hand_over(session));
+                        own_flags::keep(&next);
                         let _ = self.orders.send(Order::Add(Arc::clone(&next)));
                         let (gone, _) = oneshot::channel();
                         let _ = self.orders.send(Order::Remove(std::mem::replace(&mut self.live, next), gone));

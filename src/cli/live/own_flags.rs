@@ -6,6 +6,7 @@ use crate::args::CliArgs;
 use crate::args::setting_flags::SettingFlags;
 use crate::compose::Setup;
 use crate::process::exit::{Refusal, warn};
+use crate::serve::live::LiveSession;
 use tau_agent::settings::table::TABLE;
 
 /// The flags of the model: a prompt is worth sending without them.
@@ -48,11 +49,27 @@ fn missing_flags(setup: &Setup, id: &str) -> Vec<(&'static str, String)> {
     flags_with_values(&args).into_iter().filter(is_missing).collect()
 }
 
-/// Whether a screen opens the session as `tau attach` does: with rights and limits of its own. Those of a command line
-/// with which the user picks a session count.
+/// Whether a screen opens the session as `tau attach` does: with rights and limits of its own, or without those of the
+/// session that is open. Those of a command line with which the user picks a session count.
 pub(crate) fn has_own_rights(setup: &Setup, id: &str) -> bool {
-    let has_rights = ignored_flags(&setup.args).iter().any(|flag| !OF_MODEL.contains(flag));
-    !(has_rights && setup.args.resume.is_some() || missing_flags(setup, id).is_empty())
+    let flags = ignored_flags(&setup.args);
+    let has_rights = flags.iter().any(|flag| !OF_MODEL.contains(flag));
+    setup.args.of_session && !flags.is_empty()
+        || !(has_rights && setup.args.resume.is_some() || missing_flags(setup, id).is_empty())
+}
+
+/// Keeps the rights of this process for a session that it has opened after its first one, unless that has other ones
+/// of its own.
+pub(super) fn keep(live: &LiveSession) {
+    let setup = live.services().setup.lock().clone();
+    let session = live.read_facts(|facts, _| facts.mirror.session.clone());
+    if missing_flags(&setup, &session.id).is_empty()
+        && let Err(error) =
+            rights::keep(&setup.paths, &session, &setup.args, &setup.settings, setup.first_mode())
+    {
+        tracing::warn!(%error, "the rights of a session could not be kept");
+    }
+    rights::keep_mode_of(&setup.paths, live, false);
 }
 
 /// A notice about the rights and limits that a session had, and does not have as this command line opens it.

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::host;
 use super::hosting::{self, Hosting, follow};
+use super::own_flags;
 use super::registry::{Ending, Keeper};
 use crate::compose::Setup;
 use crate::process::exit::Exit;
@@ -125,6 +126,7 @@ async fn serve(
         };
         match order {
             Some(Order::Replace(next)) => {
+                own_flags::keep(&next);
                 if let Some(hosting) = &mut hosting {
                     hosting.hub().forget(&current.id);
                     hosting.hub().add(Arc::clone(&next));

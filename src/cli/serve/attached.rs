@@ -203,8 +203,7 @@ pub(super) async fn leave(
             let rows = hub.saved_sessions(None).await?;
             let row = rows.into_iter().find(|row| row.path == path);
             let row = row.ok_or_else(|| Problem::not_found("the session is no longer in the list"))?;
-            let live = hub.open(&row.id).await?;
-            return Ok(NextSession { id: live.id.clone(), text: None });
+            return Ok(NextSession { id: hub.open_for_screen(row).await?, text: None });
         }
         SessionChange::Fork { entry_id } => {
             let (fork, text) = hub.fork(&*live.ok_or_else(gone)?, Some(entry_id)).await?;

@@ -1,9 +1,11 @@
 //! The saved sessions: tau's own, and those of other agents.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::{Hub, blocking, no_session};
 use crate::compose::session_lookup::places;
+use crate::live::{record, start};
 use crate::serve::problem::Problem;
 use tau_agent::session::foreign::places::ForeignPlaces;
 use tau_agent::session::{all, foreign, is_session_id, list};
@@ -40,6 +42,19 @@ impl Hub {
             false => Vec::new(),
         };
         found.into_iter().next().ok_or_else(|| no_session(id))
+    }
+
+    /// Opens a saved session for an attached screen; returns its id. The process of a session opens no other one: its
+    /// rights and limits are those of its own. Fails like [`Hub::open`].
+    pub async fn open_for_screen(&self, row: SessionRow) -> Result<String, Problem> {
+        let is_server = self.limits.idle != Duration::MAX;
+        if is_server || self.find(&row.id).is_some() || !row.cwd.is_dir() {
+            return self.open(&row.id).await.map(|live| live.id.clone());
+        }
+        match record::of(&self.setup.paths, &row.id).filter(|found| found.is_live) {
+            Some(found) => Ok(found.record.id),
+            None => blocking(move || start::open(&row.cwd, Some(&row.id))).await?.map_err(Problem::refused),
+        }
     }
 
     /// Whether there is a saved session with this id, of any agent.
