@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use tau::agent::protocol::session_row::{FoundSession, SessionOrigin, SessionRow};
 use tau::app::geometry::Size;
@@ -12,7 +13,9 @@ use tau::app::{Effect, Msg};
 use tempfile::TempDir;
 
 use crate::harness::{Screen as Frame, text};
-use crate::screen::Screen;
+use crate::live::{only_id, other_terminal};
+use crate::live_ends::process_of;
+use crate::screen::{Screen, TIMEOUT};
 use crate::time_limit::RunInTime;
 
 struct Place(TempDir);
@@ -141,6 +144,32 @@ fn the_screen_offers_the_session_of_the_earlier_path_and_hides_runs() {
     screen.type_keys("\x0f");
     screen.wait_for("3/3");
     screen.type_keys("\x1b");
+}
+
+/// Nothing has run: a terminal that is closed, or a kill, interrupts nothing.
+#[test]
+fn a_screen_that_ends_while_it_offers_a_session_was_not_interrupted() {
+    let setup = "export TAU_DEMO_SPEED=max; mkdir was; cd was; \"$TAU_BIN\" -p --model demo 'table' >/dev/null; \
+                 cd ..; mv was is; cd is";
+    for signal in [Signal::HUP, Signal::KILL] {
+        let mut screen = Screen::prepared(setup, "--continue", 100, 30);
+        screen.wait_for("no longer exists");
+        let (home, id) = (screen.home().to_owned(), only_id(screen.home()));
+        // Meanwhile it waits for the user.
+        let record = home.join(format!("tau/logs/live/{id}.json"));
+        let is_waiting = || fs::read_to_string(&record).unwrap().contains("\"state\":\"waiting\"");
+        crate::time_limit::until(TIMEOUT, is_waiting, || screen.text());
+        kill_process(process_of(&home, &id), signal).unwrap();
+        screen.wait_exit();
+        let next = other_terminal(&home, "cd is; $TAU_BIN --model demo");
+        next.wait_until("composer", |cells| crate::screen::composer(cells).is_some());
+        next.type_keys("/help\r");
+        next.wait_for("esc closes");
+        next.type_keys("\x1b");
+        next.wait_until("the help closes", |cells| !cells.contents().contains("esc closes"));
+        assert!(!next.text().contains("interrupted"), "{}", next.text());
+        next.type_keys("\x04");
+    }
 }
 
 /// Whoever has chosen to continue it here is not asked again, on the screen or elsewhere.

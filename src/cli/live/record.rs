@@ -50,6 +50,9 @@ pub(crate) struct LiveRecord {
     pub directory: PathBuf,
     pub title: String,
     pub state: LiveState,
+    /// Whether nothing runs: a question that waits, as whether to open a session elsewhere, is no part of a run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub at_rest: bool,
     /// The exit code of the last run; absent before its end.
     pub exit: Option<u8>,
     /// Provider and id of the model.
@@ -91,6 +94,11 @@ impl LiveRecord {
     pub fn is_result(&self) -> bool {
         self.background && self.exit.is_some()
     }
+
+    /// Whether a run has not ended.
+    pub fn is_at_work(&self) -> bool {
+        self.state.is_at_work() && !self.at_rest
+    }
 }
 
 impl FoundRecord {
@@ -98,7 +106,8 @@ impl FoundRecord {
     pub fn state(&self) -> LiveState {
         match self.record.state {
             state if self.is_live => state,
-            state if state.is_at_work() => LiveState::Failed,
+            _ if self.record.is_at_work() => LiveState::Failed,
+            state if state.is_at_work() => LiveState::Idle,
             state => state,
         }
     }
@@ -112,7 +121,7 @@ impl FoundRecord {
 
     /// Whether it was interrupted at work.
     pub fn is_interrupted(&self) -> bool {
-        !self.is_live && self.record.state.is_at_work()
+        !self.is_live && self.record.is_at_work()
     }
 
     /// As a row of the board.
@@ -157,7 +166,7 @@ impl Drop for Registration {
     fn drop(&mut self) {
         if !self.is_kept {
             // One at rest that had no run has not failed either.
-            let at_rest = (!self.written.state.is_at_work()).then_some(Exit::Ok.code());
+            let at_rest = (!self.written.is_at_work()).then_some(Exit::Ok.code());
             if let Some(exit) = self.written.exit.or(at_rest) {
                 // Whoever waits for the end has the lock open.
                 let _ = std::fs::write(&self.lock, exit.to_string());
@@ -415,7 +424,7 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
     let age = age.ok().and_then(|time| SystemTime::now().duration_since(time).ok()).unwrap_or_default();
     // Of a session that was killed at rest nothing is left to tell, as if it had ended by itself. The parent of a helper
     // tells what came of it.
-    let is_over = !record.state.is_at_work() && (record.parent.is_some() || !record.is_result());
+    let is_over = !record.is_at_work() && (record.parent.is_some() || !record.is_result());
     if !is_live && (age > KEPT || is_over) {
         if let Ok(Some(_held)) = LockFile::try_take(&lock) {
             let _ = std::fs::remove_file(path);
@@ -455,14 +464,16 @@ mod tests {
         open.update(LiveRecord { exit: Some(0), background: true, ..record("a", LiveState::Done) }).unwrap();
         // A session that was killed at rest leaves nothing, nor does one that was killed before it had a record.
         write(&folder(&paths).join("e.json"), &record("e", LiveState::Idle)).unwrap();
-        for lock in ["e.lock", "f.lock"] {
+        let asking = LiveRecord { at_rest: true, ..record("g", LiveState::Waiting) };
+        write(&folder(&paths).join("g.json"), &asking).unwrap();
+        for lock in ["e.lock", "f.lock", "g.lock"] {
             std::fs::write(folder(&paths).join(lock), "").unwrap();
         }
         open.keep(Some(0));
         let ended = of(&paths, "a").unwrap();
         assert_eq!((ended.state(), ended.is_live, ended.record.exit), (LiveState::Done, false, Some(0)));
         assert_eq!(all(&paths).len(), 2);
-        assert!(["e.lock", "f.lock"].iter().all(|lock| !folder(&paths).join(lock).exists()));
+        assert!(["e.lock", "f.lock", "g.lock"].iter().all(|lock| !folder(&paths).join(lock).exists()));
         for archived in [true, false] {
             archive(&paths, "a", archived).unwrap();
             assert_eq!(of(&paths, "a").unwrap().row().archived, archived);

@@ -162,10 +162,10 @@ impl Registry {
     pub fn end(self, ending: Ending) {
         for (_, registered) in self.open.into_values() {
             let record = registered.record();
-            let (exit, state) = (record.exit, record.state);
+            let exit = record.exit;
             match ending {
                 Ending::AtRest if record.is_result() => registered.keep(exit),
-                Ending::Interrupted(exit) if state.is_at_work() => registered.keep(Some(exit.code())),
+                Ending::Interrupted(exit) if record.is_at_work() => registered.keep(Some(exit.code())),
                 Ending::AtRest | Ending::Interrupted(_) => {}
             }
         }
@@ -190,6 +190,7 @@ impl Registry {
                 _ => known,
             },
             state: facts.state(self.is_left()),
+            at_rest: !facts.is_running(),
             exit: exit_in(facts),
             model: facts.model(),
             cost: facts.meter.total().cost.total,

@@ -176,7 +176,7 @@ impl Facts {
     }
 
     /// Whether something runs that ends by itself or is stopped: all but background jobs.
-    fn is_running(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.mirror.running || self.mirror.compacting || self.runs_commands()
     }
 
