@@ -252,6 +252,33 @@ fn it_is_back_after_a_stop_that_it_cannot_catch() {
     screen.wait_for("exit=0 after line");
 }
 
+/// A request from outside, to the whole job as by `kill -TSTP %1` or to the process that the shell waits for, stops it
+/// once.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_request_to_stop_stops_it_once() {
+    let script = "set -m; \"$TAU_BIN\"; for n in $(seq 99); do echo \"stop $n\"; read answer; fg; done";
+    let screen = Screen::program(Path::new("/bin/bash"), &["-c", script], 80, 24);
+    ready(&screen);
+    let shell = screen.pid().as_raw_nonzero();
+    let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+    let waiter = children.split_whitespace().next().unwrap().parse().unwrap();
+    let waiter = rustix::process::Pid::from_raw(waiter).unwrap();
+    for round in 1..=8 {
+        match round % 2 {
+            0 => rustix::process::kill_process(waiter, Signal::TSTP).unwrap(),
+            _ => rustix::process::kill_process_group(waiter, Signal::TSTP).unwrap(),
+        }
+        screen.wait_for(&format!("stop {round}"));
+        screen.type_keys("\n");
+        screen.wait_until("the screen again", |cells| cells.alternate_screen());
+        screen.type_keys(&format!("round {round}"));
+        screen.wait_for(&format!("round {round}"));
+        screen.type_keys("\x15");
+        ready(&screen);
+    }
+}
+
 #[test]
 fn without_a_shell_above_it_suspending_does_nothing() {
     let screen = started(&[], 80, 24);

@@ -8,7 +8,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -104,6 +104,8 @@ type Wait = Pin<Box<dyn Future<Output = (CaughtSignal, Option<Signal>)> + Send>>
 pub struct Signals {
     /// There are dozens, and a front end waits for them beside each event: only those that came are looked at.
     waits: FuturesUnordered<Wait>,
+    /// Whether SIGTSTP has come since the last stop.
+    is_stop_due: Arc<AtomicBool>,
 }
 
 impl Signals {
@@ -119,7 +121,10 @@ impl Signals {
             (CaughtSignal::Resize, SignalKind::window_change()),
         ];
         kinds.extend(fatal());
-        Self::watch(&kinds)
+        // Before the watch, which wakes those who then look.
+        let is_stop_due = Arc::<AtomicBool>::default();
+        signal_hook::flag::register(Self::SIGTSTP, Arc::clone(&is_stop_due))?;
+        Ok(Signals { is_stop_due, ..Self::watch(&kinds)? })
     }
 
     /// Watches the signals that end a program without a screen. A hangup ignored because of `nohup` stays
@@ -141,7 +146,7 @@ impl Signals {
 
     fn watch(kinds: &[(CaughtSignal, SignalKind)]) -> io::Result<Self> {
         let waits = kinds.iter().map(|(caught, kind)| Ok(wait(*caught, signal(*kind)?)));
-        Ok(Signals { waits: waits.collect::<io::Result<_>>()? })
+        Ok(Signals { waits: waits.collect::<io::Result<_>>()?, is_stop_due: Arc::default() })
     }
 
     /// Also tells, once, that nobody reads standard output any more. For a front end whose output is the run itself: it
@@ -155,13 +160,19 @@ impl Signals {
 
     /// The next signal. Safe to drop before it completes. Several signals of one kind may be merged.
     pub async fn next(&mut self) -> CaughtSignal {
-        match self.waits.next().await {
-            Some((caught, watch)) => {
-                self.waits.extend(watch.map(|watch| wait(caught, watch)));
-                caught
+        loop {
+            let Some((caught, watch)) = self.waits.next().await else { return std::future::pending().await };
+            self.waits.extend(watch.map(|watch| wait(caught, watch)));
+            if caught != CaughtSignal::Suspend || self.is_stop_due.swap(false, Ordering::SeqCst) {
+                return caught;
             }
-            None => std::future::pending().await,
         }
+    }
+
+    /// Forgets each SIGTSTP that came before the program was stopped and continued: a request to a process group reaches
+    /// the program more than once.
+    pub(crate) fn forget_stop(&self) {
+        self.is_stop_due.store(false, Ordering::SeqCst);
     }
 
     /// Waits for a signal that ends the process. Safe to drop before it completes.

@@ -139,12 +139,32 @@ mod linux {
                     if libc::waitpid(child, &raw mut status, libc::WNOHANG) == child {
                         end(status);
                     }
-                } else if number > 0 && info.si_code <= 0 && (number != libc::SIGCONT || is_stopped(child)) {
+                } else if number > 0 && info.si_code <= 0 && is_news(number, child) {
                     // The kernel's own signals, about the terminal, reach the child as well.
                     libc::kill(child, number);
                 }
                 number = libc::sigwaitinfo(&raw const all, &raw mut info);
             }
+        }
+    }
+
+    /// Whether the child has not had this signal, and its consequence, together with this process: the sender may have
+    /// meant both. This process may be stopped by the child, and continued, before it passes on the request to stop.
+    fn is_news(number: libc::c_int, child: libc::pid_t) -> bool {
+        match number {
+            libc::SIGCONT => is_stopped(child),
+            libc::SIGTSTP => !is_continued(),
+            _ => true,
+        }
+    }
+
+    /// Whether this process was continued since it took its last signal.
+    fn is_continued() -> bool {
+        // SAFETY: system calls on a value of this function, for which zeros are valid.
+        unsafe {
+            let mut pending: libc::sigset_t = std::mem::zeroed();
+            libc::sigpending(&raw mut pending) == 0
+                && libc::sigismember(&raw const pending, libc::SIGCONT) == 1
         }
     }
 

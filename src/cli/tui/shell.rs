@@ -549,7 +549,9 @@ impl Shell {
 
     async fn suspend(&mut self) -> io::Result<()> {
         self.await_answer().await?;
-        match self.screen.tty.suspend()? {
+        let outcome = self.screen.tty.suspend()?;
+        self.signals.forget_stop();
+        match outcome {
             SuspendOutcome::Back => self.screen.fold(Msg::Continued),
             SuspendOutcome::NoShell => Ok(()),
         }
@@ -567,7 +569,10 @@ impl Shell {
                 reply = &mut editing => break reply,
                 event = self.agent.events.recv(), if !self.agent_gone => self.on_agent_event(event)?,
                 caught = self.signals.next() => match caught {
-                    CaughtSignal::Suspend => terminal::stop_group()?,
+                    CaughtSignal::Suspend => {
+                        terminal::stop_group()?;
+                        self.signals.forget_stop();
+                    }
                     CaughtSignal::Interrupt | CaughtSignal::Fatal(CaughtSignal::QUIT) | CaughtSignal::Continue | CaughtSignal::Resize => {}
                     CaughtSignal::Terminate | CaughtSignal::HangUp | CaughtSignal::Pipe | CaughtSignal::Fatal(_) => return Ok(caught.exit()),
                 },
