@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tau::agent::protocol::event::{
-    CompactionReason, Delta, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
+    CompactionReason, Delta, Question, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
 };
 use tau::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
-use tau::agent::protocol::live_session::{BoardList, LiveRow, LiveState, MissingServer, WaitingQuestions};
+use tau::agent::protocol::form::FormField;
+use tau::agent::protocol::live_session::{
+    BoardList, LiveRow, LiveState, MissingServer, WaitingQuestion, WaitingQuestions,
+};
 use tau::agent::protocol::message::{Block, CompactionSummary, Message, StopReason};
 use tau::agent::protocol::query::QueryAnswer;
 use tau::agent::protocol::session_row::SessionRow;
@@ -161,13 +164,18 @@ fn worktrees() {
     frames(&mut screen, "worktrees-none");
 }
 
-#[test]
-fn board() {
-    let mut screen = Screen::new();
-    screen.keys("/board<enter>");
-    frames(&mut screen, "board-loading");
-    let now = screen.model().now;
-    let row = |id: &str, state, title: &str, ago: i64, last_line: &str| LiveRow {
+/// A form that an MCP server asks the user to fill in.
+fn waiting_form() -> WaitingQuestions {
+    let field = FormField::of_schema("ticket", true, &json!({"type": "string"})).unwrap();
+    let (server, message) = ("tracker".into(), "Which ticket is it?".into());
+    let question = Question::Form { server, message, fields: vec![field] };
+    let questions = vec![WaitingQuestion { id: "q".into(), question }];
+    WaitingQuestions { approvals: Vec::new(), questions }
+}
+
+/// A row of the board; `changed` is the time of its last change.
+fn live_row(id: &str, state: LiveState, title: &str, changed: i64, last_line: &str) -> LiveRow {
+    LiveRow {
         id: id.into(),
         state,
         title: title.into(),
@@ -175,11 +183,22 @@ fn board() {
         model: Some("anthropic/claude-haiku-4-5".into()),
         cost: 0.125,
         last_line: last_line.into(),
-        changed: now - ago,
+        changed,
         is_live: state != LiveState::Done,
         archived: id == "e",
         parent: None,
         server: None,
+    }
+}
+
+#[test]
+fn board() {
+    let mut screen = Screen::new();
+    screen.keys("/board<enter>");
+    frames(&mut screen, "board-loading");
+    let now = screen.model().now;
+    let row = |id: &str, state, title: &str, ago: i64, last_line: &str| {
+        live_row(id, state, title, now - ago, last_line)
     };
     let helper = |id: &str, parent: &str, title: &str| LiveRow {
         parent: Some(parent.into()),
@@ -233,7 +252,11 @@ fn board() {
     let waiting = WaitingQuestions { approvals, questions: Vec::new() };
     super::overlays::reply(&mut screen, ScreenReply::Waiting(waiting));
     frames(&mut screen, "board-answering");
-    screen.keys("<alt+a>");
+    screen.keys("<alt+a>a");
+    crate::approvals::pause(&mut screen);
+    super::overlays::reply(&mut screen, ScreenReply::Waiting(waiting_form()));
+    frames(&mut screen, "board-form");
+    screen.keys("<esc>");
     // The details of a session have their room beside one row too.
     screen.keys("/docs");
     frames(&mut screen, "board-one");

@@ -23,7 +23,7 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> b
     // Esc declines nothing in a session that is not on this screen.
     let goes_back = match inner.overlays.last() {
         Some(Overlay::Plan(view)) => view.comment.is_none(),
-        Some(dialog) => matches!(dialog, Overlay::Questions(_) | Overlay::Asked { .. }),
+        Some(dialog) => dialog.question().is_some(),
         None => !inner.shows_prompt(),
     };
     if action == Some(Action::Answer) || goes_back && key.code == KeyCode::Esc {

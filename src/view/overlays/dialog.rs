@@ -154,3 +154,8 @@ pub(super) fn heading(model: &Model, title: &str) -> String {
         None => title.to_owned(),
     }
 }
+
+/// The key that leaves a dialog. On the board the question still waits then.
+pub(super) fn leaving_key(model: &Model) -> &'static str {
+    if model.on_board.is_some() { "esc goes back" } else { "esc cancels" }
+}

@@ -4,15 +4,22 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, draw_lines, frame, inner_width};
+use super::dialog::{OverlayLayout, draw_lines, frame, heading, inner_width, leaving_key};
 use super::list::choice_mark;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
+use tau_app::Model;
 use tau_app::overlays::form::{FieldEntry, FieldView, FormView};
 use tau_app::printable::{Printable, printable_line};
 use tau_protocol::form::FieldKind;
 
-pub(crate) fn draw(view: &FormView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
+pub(crate) fn draw(
+    model: &Model,
+    view: &FormView,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> OverlayLayout {
     let width = inner_width(area);
     let mut rows: Vec<Line<'static>> = Vec::new();
     for line in Printable::new(&view.message).trim_end().lines() {
@@ -48,10 +55,11 @@ pub(crate) fn draw(view: &FormView, theme: &Theme, area: Rect, buffer: &mut Buff
         let (mark, token) = choice_mark(is_selected);
         rows.push(Line::styled(format!("{mark}{label}"), theme.style(token)));
     }
-    let title = format!("{} asks", printable_line(&view.server));
-    let hint = "↑↓ moves · ←→ space choose · enter continues · esc cancels";
+    let title = heading(model, &format!("{} asks", printable_line(&view.server)));
+    let leave = leaving_key(model);
+    let hint = format!("↑↓ moves · ←→ space choose · enter continues · {leave}");
     let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
-    let inner = frame(&title, hint, height, theme, area, buffer);
+    let inner = frame(&title, &hint, height, theme, area, buffer);
     let shown = usize::from(inner.height);
     // The selected row stays in sight, with the notes below it if there is room.
     let skip = (focus + 3).saturating_sub(shown).min(rows.len().saturating_sub(shown)).min(focus);

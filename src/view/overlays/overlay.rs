@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::dialog::{OverlayLayout, draw_question, frame, heading, inner_width};
+use super::dialog::{OverlayLayout, draw_question, frame, heading, inner_width, leaving_key};
 use super::list::{choice_mark, draw_secret};
 use super::{
     attempt_list, board, changes, extensions, form, help, job_list, key_list, mode_question, offer, picker,
@@ -63,12 +63,11 @@ pub fn draw(
         Overlay::Plan(view) => plan::draw(model, view, memo, area, buffer),
         Overlay::Mode(question) => mode_question::draw(model, question, theme, area, buffer),
         Overlay::Offer(view) => offer::draw(view, theme, area, buffer),
-        Overlay::Form(view) => form::draw(view, theme, area, buffer),
+        Overlay::Form(view) => form::draw(model, view, theme, area, buffer),
         Overlay::Questions(view) => user_questions::draw(view, model.on_board.as_ref(), theme, area, buffer),
         Overlay::Asked { question, selected, .. } => {
             let heading = heading(model, question_title(question));
-            let leave = if model.on_board.is_some() { "esc goes back" } else { "esc cancels" };
-            ask((&heading, leave), question, *selected, theme, area, buffer);
+            ask((&heading, leaving_key(model)), question, *selected, theme, area, buffer);
             (None, 0)
         }
     }
