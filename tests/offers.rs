@@ -306,6 +306,39 @@ fn the_questions_have_their_frames() {
     frames(&mut screen, "offer-web");
 }
 
+/// A command is shown whole, and hooks run once the end of the last one was seen, or Enter was pressed twice.
+#[test]
+fn commands_of_hooks_are_read_whole() {
+    let long = format!("run.sh {}; rm the-last-word", "--with=an-option ".repeat(12));
+    let many = "a-command".to_owned();
+    for (commands, last, pages) in [(vec![long.clone(); 1], "rm the-last-word", 0), (vec![many; 60], "", 5)] {
+        let hooks: Vec<_> = commands.into_iter().map(|command| ("Stop".to_owned(), command)).collect();
+        for (keys, is_run) in
+            [("1", pages == 0), ("1<enter>", true), ("<up><enter><down><up><enter>", pages == 0)]
+        {
+            for seen in [false, true] {
+                let hooks =
+                    HookOffer { files: vec!["f".into()], hooks: hooks.clone(), ..HookOffer::default() };
+                let offers = Offers { hooks: Some(hooks), web: None };
+                let mut screen = Screen::boot(Boot { offers, ..boot() });
+                screen.wait(3_000);
+                assert!(pages > 0 || text(&screen.draw()).replace("\n", " ").contains(last));
+                screen.keys(&"<pgdn>".repeat(if seen { pages } else { 0 }));
+                screen.take_effects();
+                screen.keys(keys);
+                screen.wait(1_000);
+                let decided = screen
+                    .take_effects()
+                    .into_iter()
+                    .any(|effect| matches!(effect, Effect::Ask(_, ScreenRequest::Decide { .. })));
+                let drawn = text(&screen.draw());
+                assert_eq!(decided, is_run || seen, "{keys} {seen}: {drawn}");
+                assert_eq!(drawn.contains("not all was shown; enter again runs them"), !decided, "{drawn}");
+            }
+        }
+    }
+}
+
 #[test]
 fn commands_of_hooks_are_shown_as_text() {
     let mut screen = offering(false);

@@ -418,9 +418,15 @@ impl Model {
         // A pending reprint ends where the last one did.
         let prints = laid.printed != self.transcript.printed;
         let is_unsettled = |of: &Model| of.transcript.is_unsettled();
-        let answering = self.answering.as_ref().is_some_and(|answering| is_unsettled(&answering.model));
-        let trust = matches!(self.overlays.last(), Some(Overlay::Trust(view)) if view.learns_from(laid));
-        *laid != self.laid || prints || is_unsettled(self) || answering || trust || self.copying
+        let reads = |of: &Model, laid: &FrameLayout| {
+            let reading = of.overlays.last().and_then(Overlay::reading);
+            reading.is_some_and(|reading| reading.learns_from(laid))
+        };
+        let answering = self.answering.as_ref().is_some_and(|answering| {
+            let inner = &answering.model;
+            is_unsettled(inner) || laid.within.as_ref().is_some_and(|within| reads(inner, within))
+        });
+        *laid != self.laid || prints || is_unsettled(self) || answering || reads(self, laid) || self.copying
     }
 
     /// Shows a remark for a moment.

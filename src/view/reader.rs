@@ -74,17 +74,18 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         top: finished,
         list_page: page,
         has_overlay: visible_overlay(model).is_some(),
-        within: within(model),
+        within: within(model, page),
         ..known
     };
     Drawing { laid, finished, more, floats: false }
 }
 
 /// The layout of the questions of another session: all their lines are spoken as soon as they exist.
-fn within(model: &Model) -> Option<Box<FrameLayout>> {
-    let open = model.answering.as_ref()?.model.approvals.open();
-    let asked = open.map(|open| open.request.id.clone());
-    Some(Box::new(FrameLayout { asked_end: asked.is_some(), asked, ..FrameLayout::default() }))
+fn within(model: &Model, list_page: u16) -> Option<Box<FrameLayout>> {
+    let inner = &model.answering.as_ref()?.model;
+    let asked = inner.approvals.open().map(|open| open.request.id.clone());
+    let (asked_end, has_overlay) = (asked.is_some(), !inner.overlays.is_empty());
+    Some(Box::new(FrameLayout { asked_end, asked, has_overlay, list_page, ..FrameLayout::default() }))
 }
 
 /// The number of rows of the terminal of a command that has the keyboard.

@@ -166,6 +166,37 @@ fn a_long_plan_is_read_in_a_small_window() {
     }
 }
 
+/// A plan counts as seen once its end was on the screen with all rows before it.
+#[test]
+fn a_plan_is_accepted_once_its_end_was_seen_or_by_two_keys() {
+    let plan: String = (1..=60).map(|n| format!("{n}. Step number {n}.\n")).collect();
+    let pages = "<pgdn>".repeat(6);
+    for (keys, is_accepted) in [
+        (&["<enter>"][..], false),
+        (&["<enter>", "<enter>"], true),
+        (&["1"], false),
+        (&["2", "2"], true),
+        (&["<enter>", "<down><up><enter>"], false),
+        (&["<pgdn>", "<enter>"], false),
+        (&[&pages, "<enter>"], true),
+        (&[&pages, "<pgup>", "1"], true),
+    ] {
+        let mut screen = planned(&plan);
+        for keys in keys {
+            screen.keys(keys);
+            screen.wait(SEEN);
+        }
+        let shown = shown(&mut screen);
+        assert_eq!(
+            shown.contains("not all was shown; enter again accepts it"),
+            !is_accepted,
+            "{keys:?}: {shown}"
+        );
+        let is_answer = |command: &AgentCommand| matches!(command, AgentCommand::Questions(_));
+        assert_eq!(sent(&mut screen).iter().any(is_answer), is_accepted, "{keys:?}: {shown}");
+    }
+}
+
 #[test]
 fn a_plan_is_accepted_edited_rejected_or_left() {
     let accepted =

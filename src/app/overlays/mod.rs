@@ -19,6 +19,7 @@ pub mod picker;
 pub mod plan;
 pub mod queue_list;
 pub mod quiet;
+pub mod reading;
 pub mod rule_list;
 pub mod settings_list;
 pub mod side_question;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::list_keys::choice_key;
 use super::quiet::Quiet;
+use super::reading::Reading;
 use crate::key::Key;
 use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
@@ -73,6 +74,8 @@ pub struct OfferView {
     pub offer: Offer,
     /// The marked answer.
     pub selected: usize,
+    /// The commands of hooks.
+    pub reading: Reading,
     pub(crate) quiet: Quiet,
 }
 
@@ -80,7 +83,7 @@ impl OfferView {
     /// A question that appears now. For hooks, the cautious answer is marked.
     pub fn new(offer: Offer, now: Millis) -> Self {
         let selected = usize::from(matches!(offer, Offer::Hooks(_)));
-        OfferView { offer, selected, quiet: Quiet::new(now) }
+        OfferView { offer, selected, reading: Reading::default(), quiet: Quiet::new(now) }
     }
 
     /// The answers, in display order.
@@ -92,10 +95,20 @@ impl OfferView {
         [(OfferAnswer::Yes, yes), (OfferAnswer::Once, once), (OfferAnswer::Never, never)]
     }
 
-    /// Handles a key.
-    pub(crate) fn key(&mut self, key: Key) -> KeyOutcome<OfferAnswer> {
+    /// Handles a key; `page` is the number of rows by which the commands scroll. Hooks run once all were seen.
+    pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<OfferAnswer> {
+        let insisted = std::mem::take(&mut self.reading.insists);
+        if self.reading.scroll_by_key(key, page) {
+            return KeyOutcome::Handled;
+        }
         let answers = self.answers().map(|(answer, _)| answer);
-        choice_key(key, &mut self.selected, &answers)
+        let outcome = choice_key(key, &mut self.selected, &answers);
+        let runs = matches!((&outcome, &self.offer), (KeyOutcome::Done(OfferAnswer::Yes), Offer::Hooks(_)));
+        if runs && !self.reading.accepts(insisted) {
+            self.selected = 0;
+            return KeyOutcome::Handled;
+        }
+        outcome
     }
 }
 

@@ -18,6 +18,7 @@ use super::picker::Picker;
 use super::plan::{DECIDING, PlanView};
 use super::queue_list::QueueView;
 use super::quiet::Quiet;
+use super::reading::Reading;
 use super::rule_list::{RuleStage, RulesView};
 use super::settings_list::SettingsView;
 use super::side_question::SideQuestionView;
@@ -163,7 +164,7 @@ impl Overlay {
             }
             Overlay::Mode(mut view) => view.key(key) == KeyOutcome::Ignored,
             Overlay::Leave(mut view) => view.key(key) == KeyOutcome::Ignored,
-            Overlay::Offer(mut view) => view.key(key) == KeyOutcome::Ignored,
+            Overlay::Offer(mut view) => view.key(key, 1) == KeyOutcome::Ignored,
             Overlay::Trust(mut view) => view.key(key, 1) == KeyOutcome::Ignored,
             Overlay::Asked { question, mut selected, .. } => {
                 dialog_key(&question, &mut selected, key) == KeyOutcome::Ignored
@@ -346,6 +347,26 @@ impl Overlay {
     pub(crate) fn as_side_question(&mut self) -> Option<&mut SideQuestionView> {
         match self {
             Overlay::SideQuestion(view) => Some(view),
+            _ => None,
+        }
+    }
+
+    /// The text that is to be read before it is accepted.
+    pub(crate) fn reading(&self) -> Option<&Reading> {
+        match self {
+            Overlay::Trust(view) => Some(&view.reading),
+            Overlay::Plan(view) => Some(&view.reading),
+            Overlay::Offer(view) => Some(&view.reading),
+            _ => None,
+        }
+    }
+
+    /// Like [`Self::reading`], to change it.
+    pub(crate) fn reading_mut(&mut self) -> Option<&mut Reading> {
+        match self {
+            Overlay::Trust(view) => Some(&mut view.reading),
+            Overlay::Plan(view) => Some(&mut view.reading),
+            Overlay::Offer(view) => Some(&mut view.reading),
             _ => None,
         }
     }

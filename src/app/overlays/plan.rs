@@ -2,6 +2,7 @@
 
 use super::list_keys::{ListKey, answer_key, list_key};
 use super::quiet::Quiet;
+use super::reading::Reading;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::msg::Millis;
@@ -65,10 +66,7 @@ pub struct PlanView {
     marked: usize,
     /// Why the last answer was refused.
     pub refusal: Option<Printable>,
-    /// The first displayed row of the plan.
-    pub scroll: usize,
-    /// The number of rows that the last key scrolled.
-    step: usize,
+    pub reading: Reading,
     /// The comment, while being typed.
     pub comment: Option<LineEdit>,
     /// The comment that Esc left.
@@ -120,13 +118,12 @@ impl PlanView {
             return self.comment_key(line, key);
         }
         let drops = std::mem::take(&mut self.drops);
+        let insisted = std::mem::take(&mut self.reading.insists);
+        if self.reading.scroll_by_key(key, page) {
+            return KeyOutcome::Handled;
+        }
         match (key.code, key.mods) {
             (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
-            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(self.step.max(page).max(1)),
-            (KeyCode::PageDown, _) => {
-                self.step = self.step.max(page);
-                self.scroll = self.scroll.saturating_add(page);
-            }
             (KeyCode::Char('d'), Mods::NONE) if self.id.is_none() && drops => {
                 return KeyOutcome::Done(PlanChoice::Drop);
             }
@@ -135,26 +132,31 @@ impl PlanView {
             _ if self.id.is_none() => match list_key(key, 1) {
                 Some(ListKey::Close) => return KeyOutcome::Closed,
                 Some(ListKey::Move(by)) if by < 0 => {
-                    self.scroll = self.scroll.saturating_sub(by.unsigned_abs());
+                    self.reading.scroll = self.reading.scroll.saturating_sub(by.unsigned_abs());
                 }
                 Some(ListKey::Move(by)) => {
-                    self.scroll = self.scroll.saturating_add(page.min(by.unsigned_abs()));
+                    let by = page.min(by.unsigned_abs());
+                    self.reading.scroll = self.reading.scroll.saturating_add(by);
                 }
                 Some(ListKey::Row(_) | ListKey::Filter) | None => return KeyOutcome::Ignored,
             },
-            (KeyCode::Enter, _) => return self.confirm_selection(),
+            (KeyCode::Enter, _) => return self.confirm_selection(insisted),
             _ if let Some(row) = key.row().filter(|row| *row < ANSWERS.len()) => {
                 self.selected = row;
-                return self.confirm_selection();
+                return self.confirm_selection(insisted);
             }
             _ => return answer_key(key, &mut self.selected, ANSWERS.len()),
         }
         KeyOutcome::Handled
     }
 
-    fn confirm_selection(&mut self) -> KeyOutcome<PlanChoice> {
+    /// Gives the selected answer. A plan of the model is accepted once it was seen; the key before may have `insisted`.
+    fn confirm_selection(&mut self, insisted: bool) -> KeyOutcome<PlanChoice> {
         match ANSWERS.get(self.selected).map(|(answer, _)| *answer) {
-            Some(PlanAnswer::Accept(mode)) => KeyOutcome::Done(PlanChoice::Accept(mode)),
+            Some(PlanAnswer::Accept(mode)) if self.is_edited || self.reading.accepts(insisted) => {
+                KeyOutcome::Done(PlanChoice::Accept(mode))
+            }
+            Some(PlanAnswer::Accept(_)) => KeyOutcome::Handled,
             Some(PlanAnswer::Edit) => KeyOutcome::Done(PlanChoice::Edit),
             Some(PlanAnswer::Reject) => {
                 self.comment = Some(std::mem::take(&mut self.kept));

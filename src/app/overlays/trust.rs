@@ -1,7 +1,7 @@
 //! The question whether to use a folder's project settings, with their contents.
 
 use super::list_keys::answer_key;
-use crate::geometry::FrameLayout;
+use super::reading::Reading;
 use crate::key::{Key, KeyCode};
 use crate::outcome::KeyOutcome;
 use crate::printable::{Printable, decision_line};
@@ -39,51 +39,15 @@ pub struct TrustView {
     pub lines: Vec<(TrustLine, Printable)>,
     /// Index of the selected answer.
     pub selected: usize,
-    /// The first displayed row of the files' contents.
-    pub scroll: usize,
-    /// The number of rows that the last key scrolled.
-    step: usize,
-    /// The furthest row that a frame can start at without skipping rows that were never shown.
-    reached: usize,
-    /// Whether all rows were on the screen.
-    is_seen: bool,
-    /// Whether Enter must be pressed again to use files that were not seen as a whole.
-    pub insists: bool,
+    /// The files' contents.
+    pub reading: Reading,
 }
 
 impl TrustView {
     /// A question; the cautious answer is selected.
     pub fn new(folder: Folder) -> Self {
         let lines = lines(&folder);
-        TrustView {
-            folder,
-            lines,
-            selected: 1,
-            scroll: 0,
-            step: 0,
-            reached: 0,
-            is_seen: false,
-            insists: false,
-        }
-    }
-
-    /// Records what a frame has shown of it.
-    pub(crate) fn note_shown(&mut self, laid: &FrameLayout) {
-        (self.reached, self.is_seen) = self.seen_with(laid);
-    }
-
-    /// Whether a frame has shown more of it than those before.
-    pub(crate) fn learns_from(&self, laid: &FrameLayout) -> bool {
-        (self.reached, self.is_seen) != self.seen_with(laid)
-    }
-
-    /// The state after this frame. One that begins further down than those before has left out rows.
-    fn seen_with(&self, laid: &FrameLayout) -> (usize, bool) {
-        if !laid.has_overlay || self.scroll > self.reached {
-            return (self.reached, self.is_seen);
-        }
-        let below = usize::from(laid.list_page);
-        (self.reached.max(self.scroll.saturating_add(below)), self.is_seen || below == 0)
+        TrustView { folder, lines, selected: 1, reading: Reading::default() }
     }
 
     /// The question.
@@ -106,24 +70,19 @@ impl TrustView {
 
     /// Handles a key; `page` is the number of rows by which the contents scroll.
     pub fn key(&mut self, key: Key, page: usize) -> KeyOutcome<TrustAnswer> {
-        let insists = std::mem::take(&mut self.insists);
-        match key.code {
-            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(self.step.max(page).max(1)),
-            KeyCode::PageDown => {
-                self.step = self.step.max(page);
-                self.scroll = self.scroll.saturating_add(page);
-            }
-            KeyCode::Enter => {
-                let answer = ANSWERS.get(self.selected).map_or(TrustAnswer::Later, |(answer, _)| *answer);
-                self.insists = answer == TrustAnswer::Use && !self.is_seen && !insists;
-                return if self.insists { KeyOutcome::Handled } else { KeyOutcome::Done(answer) };
-            }
-            _ => match answer_key(key, &mut self.selected, ANSWERS.len()) {
-                KeyOutcome::Closed => return KeyOutcome::Done(TrustAnswer::Later),
-                outcome => return outcome,
-            },
+        let insisted = std::mem::take(&mut self.reading.insists);
+        if self.reading.scroll_by_key(key, page) {
+            return KeyOutcome::Handled;
         }
-        KeyOutcome::Handled
+        if key.code == KeyCode::Enter {
+            let answer = ANSWERS.get(self.selected).map_or(TrustAnswer::Later, |(answer, _)| *answer);
+            let is_given = answer != TrustAnswer::Use || self.reading.accepts(insisted);
+            return if is_given { KeyOutcome::Done(answer) } else { KeyOutcome::Handled };
+        }
+        match answer_key(key, &mut self.selected, ANSWERS.len()) {
+            KeyOutcome::Closed => KeyOutcome::Done(TrustAnswer::Later),
+            outcome => outcome,
+        }
     }
 }
 

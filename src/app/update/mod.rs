@@ -163,8 +163,8 @@ fn on_layout(model: &mut Model, mut laid: FrameLayout, effects: &mut Vec<Effect>
         model.approvals.is_draft_meant = !model.composer.is_empty();
     }
     model.approvals.note_listed(&laid.asked_beside);
-    if let Some(Overlay::Trust(view)) = model.overlays.last_mut() {
-        view.note_shown(&laid);
+    if let Some(reading) = model.overlays.last_mut().and_then(Overlay::reading_mut) {
+        reading.note_shown(&laid);
     }
     model.transcript.apply_layout(&laid);
     copy::selection(model, laid.selected.take(), effects);

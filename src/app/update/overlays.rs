@@ -253,7 +253,7 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => approval::postpone_mode(model, effects),
             Ignored | Handled => model.overlays.push(Overlay::Mode(question)),
         },
-        Overlay::Offer(view) => offer_key(model, view, key, effects),
+        Overlay::Offer(view) => offer_key(model, view, key, page, effects),
         Overlay::Form(form) => form_key(model, form, key, effects),
         Overlay::Questions(view) => questions_key(model, view, key, page, effects),
         Overlay::Asked { id, question, selected, quiet } => {
@@ -292,8 +292,8 @@ fn dialog_key(
     }
 }
 
-fn offer_key(model: &mut Model, mut view: OfferView, key: Key, effects: &mut Vec<Effect>) {
-    match view.key(key) {
+fn offer_key(model: &mut Model, mut view: OfferView, key: Key, page: usize, effects: &mut Vec<Effect>) {
+    match view.key(key, page) {
         KeyOutcome::Done(answer) => offers::on_answer(model, view.offer, Some(answer), effects),
         KeyOutcome::Closed => offers::on_answer(model, view.offer, None, effects),
         KeyOutcome::Ignored | KeyOutcome::Handled => model.overlays.push(Overlay::Offer(view)),

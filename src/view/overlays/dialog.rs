@@ -9,6 +9,7 @@ use ratatui::widgets::{Block, Clear, Widget};
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::model::Model;
+use tau_app::overlays::reading::Reading;
 use tau_tools::counted::pluralize;
 
 /// The number of columns beside a box that is too small to be readable: they are cleared.
@@ -60,6 +61,49 @@ pub(crate) fn draw_question(
     let skip = rows.len().saturating_sub(usize::from(inner.height));
     draw_lines(rows.get(skip..).unwrap_or_default(), inner, buffer);
     inner
+}
+
+/// A question about a text that scrolls between it and the answers, which are always visible.
+pub(super) struct TextQuestion<'a> {
+    pub title: &'a str,
+    /// The keys.
+    pub keys: &'a str,
+    /// Shown instead when the key must be pressed again, as not all was seen.
+    pub again: &'a str,
+    pub question: Vec<Line<'static>>,
+    pub text: Vec<Line<'static>>,
+    pub answers: Vec<Line<'static>>,
+}
+
+impl TextQuestion<'_> {
+    /// Draws it and returns how far the text can be scrolled down at once.
+    pub(super) fn draw(
+        self,
+        reading: &Reading,
+        theme: &Theme,
+        area: Rect,
+        buffer: &mut Buffer,
+    ) -> OverlayLayout {
+        // The border of the box takes two rows, and two rows of the window stay free.
+        let around = self.question.len().saturating_add(self.answers.len()).saturating_add(4);
+        let least = self.answers.len().saturating_add(5);
+        let room = usize::from(area.height).saturating_sub(around).max(1);
+        let first = reading.scroll.min(self.text.len().saturating_sub(room));
+        let below = self.text.len().saturating_sub(first.saturating_add(room));
+        let keys = if reading.insists { self.again } else { self.keys };
+        let hint = match out_of_sight(first, below) {
+            Some(rows) if reading.insists => format!("{keys} · {rows}"),
+            Some(rows) => format!("{rows} · {keys}"),
+            None => keys.to_owned(),
+        };
+        // A window that is too small for the answers shows nothing of the text.
+        let is_hidden = usize::from(area.height) < least && !self.text.is_empty();
+        let shown = self.text.into_iter().skip(first).take(room);
+        let rows: Vec<Line<'static>> = self.question.into_iter().chain(shown).chain(self.answers).collect();
+        draw_question(self.title, &hint, &rows, theme, area, buffer);
+        let below = if is_hidden { below.max(1) } else { below };
+        (None, u16::try_from(below.min(room)).unwrap_or(u16::MAX))
+    }
 }
 
 /// Draws a box for `rows` rows where there may be up to `most`; returns the area inside it. The top of the

@@ -4,32 +4,36 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, draw_question, inner_width};
+use super::dialog::{OverlayLayout, TextQuestion, inner_width};
 use super::list::choice_mark;
 use crate::theme::{Theme, ThemeToken};
-use crate::wrap;
+use crate::wrap::{self, Break};
 use tau_app::overlays::offer::{Offer, OfferView};
 use tau_app::printable::{decision_line, printable_line};
 use tau_tools::counted::pluralize;
 
-/// The maximum number of hooks named.
-const MAX_ROWS: usize = 8;
-
 /// Draws the question.
 pub(crate) fn draw(view: &OfferView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let width = inner_width(area);
-    let answers = answers(view, theme);
-    // The border of the box takes two rows, and two rows of the window stay free.
-    let room = usize::from(area.height).saturating_sub(4 + answers.len());
-    let mut rows = question(view, theme, width);
-    rows.truncate(room);
-    rows.extend(answers);
-    let (title, hint) = match view.offer {
+    let (title, keys) = match view.offer {
         Offer::Hooks(_) => ("Hooks", "↑↓ enter chooses · esc: not now"),
         Offer::Web(_) => ("Web", "↑↓ enter chooses · esc: send it without"),
     };
-    draw_question(title, hint, &rows, theme, area, buffer);
-    (None, 0)
+    let again = "not all was shown; enter again runs them";
+    let (question, text) = (question(view, theme, width), commands(view, theme, width));
+    let question = TextQuestion { title, keys, again, question, text, answers: answers(view, theme) };
+    question.draw(&view.reading, theme, area, buffer)
+}
+
+/// The commands of hooks: no part of one may hide behind the border.
+fn commands(view: &OfferView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    let Offer::Hooks(offer) = &view.offer else { return Vec::new() };
+    let rows = |(event, command): &(String, String)| {
+        let text = format!("{}: {}", printable_line(event), decision_line(command).as_str());
+        let span = Span::styled(text, theme.style(ThemeToken::Muted));
+        wrap::wrap_at(&[span], width, 2, Break::Verbatim)
+    };
+    offer.hooks.iter().flat_map(rows).collect()
 }
 
 fn answers(view: &OfferView, theme: &Theme) -> Vec<Line<'static>> {
@@ -52,16 +56,6 @@ fn question(view: &OfferView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
             if let Some(fault) = &offer.fault {
                 let text = format!("tau then asks before every call: {}", printable_line(fault));
                 rows.extend(wrap::wrap(&Line::raw(text), width, 0));
-            }
-            for (event, command) in offer.hooks.iter().take(MAX_ROWS) {
-                let text = format!("{}: {}", printable_line(event), decision_line(command).as_str());
-                let (most, full) = (usize::from(width), wrap::cells(&text));
-                let cut: String = text.chars().take(most.saturating_sub(1)).collect();
-                let text = if full > most { format!("{cut}…") } else { text };
-                rows.push(Line::from(Span::styled(text, muted)));
-            }
-            if let more @ 1.. = offer.hooks.len().saturating_sub(MAX_ROWS) {
-                rows.push(Line::styled(format!("and {}", pluralize(more, "more hook")), muted));
             }
             rows
         }

@@ -120,7 +120,7 @@ fn questions(
     let inner = &*answering.model;
     if let Some(top) = inner.overlays.last() {
         let layout = draw(inner, top, memo, area, buffer);
-        return (layout, FrameLayout { list_page: layout.1, ..FrameLayout::default() });
+        return (layout, FrameLayout { list_page: layout.1, has_overlay: true, ..FrameLayout::default() });
     }
     let back = inner.keymap.hint(Action::Answer).map(|key| format!("{key} goes back to the sessions"));
     let remark = inner.remark.as_ref().map(|(text, _)| text.as_str().to_owned());

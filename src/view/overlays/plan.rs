@@ -39,17 +39,19 @@ pub(crate) fn draw(
     // What is out of sight stands between the plan and the answers, or with the keys.
     let is_between = answers.len() > SHORT_ROWS || view.comment.is_some();
     let room = space.saturating_sub(answers.len() + usize::from(is_between)).max(1);
-    let first = view.scroll.min(plan.len().saturating_sub(room));
+    let first = view.reading.scroll.min(plan.len().saturating_sub(room));
     let below = plan.len().saturating_sub(first.saturating_add(room));
     let keys = match &view.comment {
         _ if view.drops => "d again drops the plan for good",
         _ if view.id.is_none() => "d drops the plan · esc closes",
         Some(_) => "enter sends it · esc goes back",
+        None if view.reading.insists => "not all was shown; enter again accepts it",
         None if model.on_board.is_some() => "digits or enter choose · ctrl+c stops · esc goes back",
         None => "digits or enter choose · esc stops",
     };
     let out_of_sight = out_of_sight(first, below);
     let keys = match &out_of_sight {
+        Some(rows) if !is_between && view.reading.insists => format!("{keys} · {rows}"),
         Some(rows) if !is_between => format!("{rows} · {keys}"),
         _ => keys.to_owned(),
     };
@@ -66,6 +68,8 @@ pub(crate) fn draw(
         let y = u16::try_from(row).ok().filter(|y| *y < inner.height)?;
         Some((inner.x + column.min(inner.width.saturating_sub(1)), inner.y + y))
     });
+    // A window that is too small for the answers shows less of the plan.
+    let below = if cut > 0 { below.max(1) } else { below };
     (cursor, u16::try_from(below.min(room)).unwrap_or(u16::MAX))
 }
 
