@@ -14,7 +14,6 @@ use crate::permissions::protected::{
 };
 use crate::permissions::rule::{Pattern, Rule};
 use crate::permissions::shell::{Direction, Part, Redirect, Word};
-use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::{NamedPath, Naming, PathMention, Scene};
 use crate::permissions::{CallFacts, Verdict, folders, links, suggest, writers};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
@@ -358,11 +357,6 @@ impl Judge<'_> {
         path.clone_below(&workspace).is_none_or(|_| parts(path) > parts(&workspace) + 1)
     }
 
-    /// The kind of secrets that are in a folder now.
-    fn secret_kind_in(&self, folder: &Path) -> Option<ProtectedKind> {
-        encloses(&JudgedPath::new(folder), &self.places, &self.options.own, Use::Read)
-    }
-
     /// Judges a folder that a command names.
     fn folder(
         &self,
@@ -394,27 +388,6 @@ impl Judge<'_> {
             {
                 findings.extend(self.may_touch(kind));
             }
-        }
-    }
-
-    /// Judges the home directory, or a folder that holds it, as an operand of a program that may send or serve it.
-    fn judge_home_operand(
-        &self,
-        part: &Part,
-        path: &JudgedPath,
-        scene: &Scene<'_>,
-        findings: &mut Vec<Finding>,
-    ) {
-        let mut homes = self.places.home.iter().flat_map(JudgedPath::forms);
-        let holds_home = homes.any(|home| home.starts_with(&path.real)) && path.real.parent().is_some();
-        // These only put files there.
-        let is_receiving = has("wget curl", &folders::program(part));
-        if !holds_home || is_receiving || folders::leaves_folders(part) {
-            return;
-        }
-        let mut words = part.words.iter().skip(1);
-        if words.any(|word| scene.folder(word).contains(&path.real)) {
-            findings.extend(self.secret_kind_in(&path.real).and_then(|kind| self.may_touch(kind)));
         }
     }
 

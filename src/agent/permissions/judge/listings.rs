@@ -1,5 +1,7 @@
 //! Judges commands that list the home directory, or a folder with keys, and use what they find there.
 
+use std::path::Path;
+
 use super::unnamed::{FINDING, HIDDEN, READING, literals, programs_in};
 use super::{Finding, Judge};
 use crate::permissions::path_pattern::JudgedPath;
@@ -53,6 +55,32 @@ impl Judge<'_> {
             NamedPath::Known(_) => None,
             NamedPath::Partly(text) => may_be_protected(&text, &self.places, own, Use::Write),
         })
+    }
+
+    /// The kind of secrets that are in a folder now.
+    pub(super) fn secret_kind_in(&self, folder: &Path) -> Option<ProtectedKind> {
+        encloses(&JudgedPath::new(folder), &self.places, &self.options.own, Use::Read)
+    }
+
+    /// Judges the home directory, or a folder that holds it, as an operand of a program that may send or serve it.
+    pub(super) fn judge_home_operand(
+        &self,
+        part: &Part,
+        path: &JudgedPath,
+        scene: &Scene<'_>,
+        findings: &mut Vec<Finding>,
+    ) {
+        let mut homes = self.places.home.iter().flat_map(JudgedPath::forms);
+        let holds_home = homes.any(|home| home.starts_with(&path.real)) && path.real.parent().is_some();
+        // These only put files there.
+        let is_receiving = has("wget curl", &folders::program(part));
+        if !holds_home || is_receiving || folders::leaves_folders(part) {
+            return;
+        }
+        let mut words = part.words.iter().skip(1);
+        if words.any(|word| scene.folder(word).contains(&path.real)) {
+            findings.extend(self.secret_kind_in(&path.real).and_then(|kind| self.may_touch(kind)));
+        }
     }
 
     /// Checks protected paths for what a program in another language finds in the home directory, and reads or writes:
