@@ -311,7 +311,7 @@ fn the_questions_have_their_frames() {
 fn commands_of_hooks_are_read_whole() {
     let long = format!("run.sh {}; rm the-last-word", "--with=an-option ".repeat(12));
     let many = "a-command".to_owned();
-    for (commands, last, pages) in [(vec![long.clone(); 1], "rm the-last-word", 0), (vec![many; 60], "", 5)] {
+    for (commands, last, pages) in [(vec![long], "rm the-last-word", 0), (vec![many; 60], "", 5)] {
         let hooks: Vec<_> = commands.into_iter().map(|command| ("Stop".to_owned(), command)).collect();
         for (keys, is_run) in
             [("1", pages == 0), ("1<enter>", true), ("<up><enter><down><up><enter>", pages == 0)]

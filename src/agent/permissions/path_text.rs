@@ -314,14 +314,9 @@ impl PathText {
     /// Like [`PathText::meets`], for a text without holes.
     pub(super) fn matches(&self, text: &str) -> bool {
         let mut chars = text.chars();
-        for mark in &self.0 {
-            match mark {
-                Mark::Char(c) if chars.next() == Some(*c) => {}
-                Mark::Char(_) => return false,
-                _ => return self.meets(&PathText::literal(text)),
-            }
-        }
-        chars.next().is_none()
+        let mut known = self.0.iter().take_while(|mark| matches!(mark, Mark::Char(_)));
+        let begins = known.all(|mark| chars.next().map(Mark::Char) == Some(*mark));
+        begins && self.meets(&PathText::literal(text))
     }
 
     /// Like [`PathText::meets`], for marks of another text.

@@ -29,15 +29,15 @@ fn judge_access(permissions: &Permissions, mode: PermissionMode, access: &Access
     permissions.judge(&CallFacts { mode, tool, access, read_only: false, cwd, home })
 }
 
-fn suggested_for(permissions: &Permissions, access: &Access, tool: &str) -> Vec<String> {
+fn suggest_for(permissions: &Permissions, access: &Access, tool: &str) -> Vec<String> {
     let (mode, cwd, home) = (PermissionMode::Ask, Path::new("/work"), Some(Path::new("/home/me")));
     permissions.suggested_rules(&CallFacts { mode, tool, access, read_only: false, cwd, home })
 }
 
 /// The rules that are suggested for a command that needs approval.
-fn suggested(permissions: &Permissions, text: &str) -> Vec<String> {
+fn suggest(permissions: &Permissions, text: &str) -> Vec<String> {
     match command(permissions, PermissionMode::Ask, text).verdict {
-        Verdict::Ask => suggested_for(permissions, &Access::command(text), "bash"),
+        Verdict::Ask => suggest_for(permissions, &Access::command(text), "bash"),
         Verdict::Allow | Verdict::Deny => Vec::new(),
     }
 }
@@ -328,7 +328,7 @@ fn scripts_whose_tests_are_chosen_by_name_have_a_family() {
         ("npm run test -- --grep ../x", "bash(npm run test -- --grep ../x)"),
         ("npm run test -- --reporter ./x.js", "bash(npm run test -- --reporter ./x.js)"),
     ] {
-        assert_eq!(suggested(&none, text), [rule], "{text}");
+        assert_eq!(suggest(&none, text), [rule], "{text}");
     }
 }
 
@@ -393,16 +393,16 @@ fn suggested_rules_are_sound_and_cover_the_call() {
         ("cargo test; cd ..; rm x", ""),
         ("cargo test; rm -rf /", ""),
     ] {
-        assert_eq!(suggested(&none, text).join(" and "), rule, "{text}");
+        assert_eq!(suggest(&none, text).join(" and "), rule, "{text}");
     }
-    let file = |path: &str| suggested_for(&none, &Access::change(path), "edit").join(" and ");
+    let file = |path: &str| suggest_for(&none, &Access::change(path), "edit").join(" and ");
     assert_eq!(file("/work/src/a/b.rs"), "edit(src/**)");
     assert_eq!(file("/work/README.md"), "edit(./README.md)");
     assert_eq!(file("/work/.github/x.yml"), "edit(.github/x.yml)");
     assert_eq!(file("/etc/hosts"), "");
-    assert_eq!(suggested_for(&none, &Access::change("/work/.git/hooks/x"), "write"), Vec::<String>::new());
+    assert_eq!(suggest_for(&none, &Access::change("/work/.git/hooks/x"), "write"), Vec::<String>::new());
     for text in ASKED {
-        let rules = suggested(&none, text);
+        let rules = suggest(&none, text);
         let [rule] = rules.as_slice() else { continue };
         assert!(
             covers(&rule.parse().unwrap(), "bash", &Access::command(*text), Path::new("/work"), None),
@@ -420,7 +420,7 @@ fn suggested_rules_are_those_that_are_missing() {
         ("cargo test --offline && touch zzy", "bash(touch zzy)"),
         ("cargo build && cargo test > src/log", "bash(cargo build *)"),
     ] {
-        assert_eq!(suggested(&known, text).join(" and "), rules, "{text}");
+        assert_eq!(suggest(&known, text).join(" and "), rules, "{text}");
     }
 }
 

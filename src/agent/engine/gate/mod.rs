@@ -80,9 +80,7 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
         Verdict::Ask => {
             let suggested_rules = match blocked.as_ref().filter(|denial| !denial.unasked) {
                 Some(denial) => sandbox_gate::suggested_rule(denial).into_iter().collect(),
-                // No rule ends these questions.
-                None if !can_have_rule(engine, &permission) => Vec::new(),
-                None => suggested_rules(engine, &call.name, &access, read_only),
+                None => suggested_rules(engine, &call.name, &access, read_only, &permission),
             };
             let request = ApprovalRequest {
                 id: engine.approvals.next_id(),
@@ -192,7 +190,16 @@ fn can_have_rule(engine: &Engine, permission: &HookPermission) -> bool {
 }
 
 /// The rules that a question suggests.
-fn suggested_rules(engine: &Engine, tool: &str, access: &Access, read_only: bool) -> Vec<String> {
+fn suggested_rules(
+    engine: &Engine,
+    tool: &str,
+    access: &Access,
+    read_only: bool,
+    permission: &HookPermission,
+) -> Vec<String> {
+    if !can_have_rule(engine, permission) {
+        return Vec::new();
+    }
     let home = std::env::home_dir();
     let behavior = &engine.config.behavior;
     let mode = behavior.permission_mode;

@@ -406,7 +406,7 @@ fn a_rule_that_tau_offers_allows_no_argument_that_runs_something() {
     };
     let (mut offered, mut wrong) = (0, Vec::new());
     for call in CALLS.iter().copied() {
-        let rules = suggested(&none, call);
+        let rules = suggest(&none, call);
         let [rule] = rules.as_slice() else { continue };
         offered += 1;
         let rules = permissions(&[(rule, Allow)]);
