@@ -359,7 +359,10 @@ pub(super) fn searches_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> bo
             operands.push(word);
         }
     }
-    !operands.into_iter().skip(usize::from(pattern)).any(is_there)
+    // An unquoted substitution or variable may be empty, and name nothing.
+    let may_vanish =
+        |word: &Word| word.splits && word.pieces.iter().all(|it| it.text().is_none_or(str::is_empty));
+    !operands.into_iter().skip(usize::from(pattern)).any(|word| !may_vanish(word) && is_there(word))
 }
 
 /// How a part takes all files of the working directory: it serves them, packs what its input names, or puts ignored

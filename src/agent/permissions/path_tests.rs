@@ -108,6 +108,8 @@ const MAY_READ: &[&str] = &[
     "cp -r . /tmp/x",
     "grep -r x .",
     "grep -r x",
+    "grep -r x $(pgrep -x zzz)",
+    "rg -uu x $(seq 0)",
     "grep -R x sub",
     "rg --hidden x",
     "rg -uu x .",
