@@ -377,11 +377,9 @@ impl Completion {
                 title: Printable::line(value),
                 help: Printable::line(argument),
             };
-            let found: Vec<CompletionRow> =
-                values.iter().map(row).filter(|row| row.insert != self.word).collect();
-            self.count += found.len();
-            self.rows.splice(0..0, found);
-            return;
+            self.count += values.len();
+            self.rows.splice(0..0, values.iter().map(row));
+            return self.select_typed();
         }
         let name = Some(argument).filter(|name| self.word.starts_with(&format!("{name}=")));
         let prefix = name.map(|name| format!("{name}=")).unwrap_or_default();
@@ -392,7 +390,13 @@ impl Completion {
         };
         self.rows = values.iter().map(row).collect();
         self.count = values.len();
-        self.selected = 0;
+        self.select_typed();
+    }
+
+    /// Selects the row that is typed in full, so that Enter sends it; else the first.
+    fn select_typed(&mut self) {
+        let is_typed = |row: &CompletionRow| row.insert.trim_end() == self.word;
+        self.selected = self.rows.iter().position(is_typed).unwrap_or(0);
     }
 
     /// The number of rows on the screen, with one for "no match".

@@ -93,14 +93,14 @@ fn given(manner: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcp_servers_of_the_editor_are_used() {
-    let acts = vec![calls("mcp__demo__echo", &json!({"text": "$HOME"})), says("done")];
+    let acts = vec![calls("mcp__demo__echo", &json!({"text": "$LANG"})), says("done")];
     let mut editor = Editor::new(acts).await;
     let params = json!({"cwd": editor.cwd(), "mcpServers": [given("usual")]});
     let session = editor.ask("session/new", params).await["result"]["sessionId"].as_str().unwrap().to_owned();
     let id = editor.prompt(&session, "go").await;
     assert_eq!(editor.answer(id).await["result"]["stopReason"], "end_turn");
     let request = editor.server.requests().pop().unwrap();
-    assert!(request.contains("usual said: $HOME"), "{request}");
+    assert!(request.contains("usual said: $LANG"), "{request}");
     let old = json!({"type": "sse", "name": "old", "url": "http://localhost:1/sse", "headers": []});
     let answer = editor.ask("session/new", json!({"cwd": editor.cwd(), "mcpServers": [old]})).await;
     assert_eq!(refusal(&answer).0, -32602, "{answer}");
