@@ -19,19 +19,25 @@ const DOWNLOADING: &str = "irm iwr curl wget invoke-restmethod invoke-webrequest
 /// The option with a program in base64.
 const ENCODED: &str = "encodedcommand";
 
-/// The texts that a part may give PowerShell.
-fn texts(part: &Part) -> impl Iterator<Item = Cow<'_, str>> {
-    let runs = programs::name(&part.words).is_some_and(|name| has(PROGRAMS, name.trim_end_matches(".exe")));
-    let words = part.words.iter().skip(1).map(|word| Cow::Owned(word.display()));
-    words.chain(part.texts.iter().map(|text| Cow::Borrowed(text.as_str()))).filter(move |_| runs)
+fn is_powershell(part: &Part) -> bool {
+    programs::name(&part.words).is_some_and(|name| has(PROGRAMS, name.trim_end_matches(".exe")))
 }
 
-/// The removals of a text, as commands of the shell.
+/// The texts that a part may give PowerShell.
+fn texts(part: &Part) -> impl Iterator<Item = Cow<'_, str>> {
+    let words = part.words.iter().skip(1).map(|word| Cow::Owned(word.display()));
+    words.chain(part.texts.iter().map(|text| Cow::Borrowed(text.as_str())))
+}
+
+/// The removals by PowerShell, as commands of the shell.
 pub(super) fn commands(part: &Part) -> Vec<Vec<Word>> {
-    let found: Vec<Vec<Word>> = texts(part).flat_map(|text| removals(&text)).collect();
-    // A program may stand in words of its own: `pwsh -c Remove-Item -Recurse x`.
-    let words: Vec<String> = texts(part).map(Cow::into_owned).collect();
-    found.into_iter().chain(removals(&words.join(" "))).collect()
+    if !is_powershell(part) {
+        return Vec::new();
+    }
+    let texts: Vec<Cow<'_, str>> = texts(part).collect();
+    // A command may be given as separate words: `pwsh -c Remove-Item -Recurse x`.
+    let joined = texts.join(" ");
+    texts.iter().flat_map(|text| removals(text)).chain(removals(&joined)).collect()
 }
 
 fn removals(text: &str) -> Vec<Vec<Word>> {
@@ -80,6 +86,9 @@ fn removal(statement: &str) -> Option<Vec<Word>> {
 
 /// The danger of a text that is encoded, or evaluates what it downloads.
 pub(super) fn find_unread_program(part: &Part) -> Option<CommandLoss> {
+    if !is_powershell(part) {
+        return None;
+    }
     // Options may be abbreviated. What is behind a file or a command is for that.
     let is = |text: &str, long: &str| {
         let name = text.strip_prefix(['-', '/']).map(str::to_lowercase).unwrap_or_default();

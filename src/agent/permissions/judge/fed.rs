@@ -27,14 +27,14 @@ impl Judge<'_> {
     pub(super) fn judge_input_files(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
         let input = part.texts.iter().filter(|_| programs::reads_names(part)).flat_map(|text| text.lines());
         let decoded = escapes::decoded_texts(part);
-        let texts = input.chain(decoded.iter().map(String::as_str)).map(Word::of_text);
-        let mut words: Vec<Word> = part.words.iter().take(1).cloned().collect();
-        words.resize(1, Word::default());
-        words.extend(texts);
-        if words.len() > 1 {
-            let read = Part { words, elsewhere: part.elsewhere, ..Part::default() };
-            self.judge_names_in_texts(&read, scene, findings);
+        let mut texts = input.chain(decoded.iter().map(String::as_str)).map(Word::of_text).peekable();
+        if texts.peek().is_none() {
+            return;
         }
+        let program = part.words.first().cloned().unwrap_or_default();
+        let words = std::iter::once(program).chain(texts).collect();
+        let read = Part { words, elsewhere: part.elsewhere, ..Part::default() };
+        self.judge_names_in_texts(&read, scene, findings);
     }
 
     /// Checks the key files of the project for a part that reads files that others name.
