@@ -340,3 +340,36 @@ fn what_was_killed_at_rest_is_not_listed_and_what_is_gone_is_not_opened() {
     screen.type_keys("hello\r");
     screen.wait_for("▌ hello");
 }
+
+#[test]
+fn archived_sessions_are_in_the_lists_on_request() {
+    let screen = Screen::prepared("true", "--model demo", 120, 30);
+    let home = screen.home().to_owned();
+    let id = begin(&home, &server(vec![says("All is clean.")]), "clean up");
+    wait_for_state(&home, &id, "done");
+    let listed = |more: &[&str]| -> Vec<bool> {
+        let arguments = [&["sessions", "--json"], more].concat();
+        let (_, out, _) = texts(&command(&home, &arguments).output_in_time());
+        let rows: Vec<serde_json::Value> = serde_json::from_str(&out).unwrap();
+        rows.iter().filter(|row| row["id"] == id).map(|row| row["archived"] == true).collect()
+    };
+    assert_eq!(listed(&[]), [false]);
+    screen.type_keys("/resume\r");
+    screen.wait_for("ctrl+x archives");
+    screen.press_until("\x18", "ctrl+o archived");
+    assert_eq!((listed(&[]), listed(&["--archived"])), (vec![], vec![true]));
+    screen.press_until("\x0f", "clean up archived");
+    screen.wait_for("ctrl+x brings back");
+    // The board shows it, too, and brings it back, as the list does.
+    screen.type_keys("\x1b");
+    screen.wait_until("the list is closed", |cells| !cells.contents().contains("ctrl+x"));
+    screen.type_keys("\x18l");
+    screen.wait_for("tab: 1 archived");
+    screen.type_keys("\x1b");
+    screen.wait_until("the board is closed", |cells| !cells.contents().contains("1 archived"));
+    screen.type_keys("/resume\r");
+    screen.wait_for("ctrl+o archived");
+    screen.press_until("\x0f", "clean up archived");
+    screen.press_until("\x18", "ctrl+x archives");
+    assert_eq!(listed(&[]), [false]);
+}

@@ -166,7 +166,7 @@ fn every_variable_is_documented_and_exists() {
 
 /// Flags of programs other than tau.
 const OTHERS: &[&str] = tau::tools::words!(
-    "address alone delete do dry-run exec-path force grep hard iglob profile prune registry release repo runs tau \
+    "address alone archived delete do dry-run exec-path force grep hard iglob profile prune registry release repo runs tau \
      upload-pack user writable"
 );
 

@@ -75,6 +75,9 @@ pub struct SessionRow {
     /// screen.
     #[serde(default)]
     pub printed: bool,
+    /// Whether the user has put it away.
+    #[serde(default)]
+    pub archived: bool,
     /// The kind of helper whose session it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helper: Option<String>,

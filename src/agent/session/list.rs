@@ -226,6 +226,7 @@ pub(super) fn row(file: &ListedFile) -> Option<SessionRow> {
         messages: scan.messages,
         size: file.size,
         printed: header.printed && !scan.adopted && !is_named,
+        archived: false,
         id: header.id,
         source: SessionOrigin::Tau,
         cwd: header.cwd,

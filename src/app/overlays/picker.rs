@@ -60,12 +60,23 @@ pub struct PickerRow {
     pub dimmed: bool,
     /// Shown only on request.
     pub hidden: bool,
+    /// Of a session of tau: its id.
+    pub id: String,
+    /// Of a session: whether the user has put it away. Shown only on request.
+    pub archived: bool,
     /// Of a session: when it was last changed. The latest is first; rows without a time stay in their order.
     pub time: Millis,
     /// Of a session: the program that wrote it.
     pub source: SessionOrigin,
     /// Of a helper's session: the key of its parent.
     pub parent: Option<String>,
+}
+
+impl PickerRow {
+    /// Whether it is shown only on request.
+    pub fn is_hidden(&self) -> bool {
+        self.hidden || self.archived
+    }
 }
 
 /// The place in a session in which the query occurs.
@@ -85,6 +96,8 @@ pub enum PickerChoice {
     Rename(String, String),
     /// Mark the row as a favourite, or unmark it.
     Mark(String),
+    /// Put the session away, or bring it back.
+    Archive(String),
     /// Show the other set of rows (this directory, or all).
     Scope,
 }
@@ -108,6 +121,8 @@ pub struct Picker {
     selected: usize,
     /// Whether hidden rows were requested.
     shows_hidden: bool,
+    /// The session that is being put away or brought back.
+    pub(crate) archives: Option<(Ticket, String)>,
     /// The row whose deletion waits for a second press.
     to_delete: Option<String>,
     /// A new name for the selected row, while being typed.
@@ -141,6 +156,7 @@ impl Picker {
             shown: Vec::new(),
             selected: 0,
             shows_hidden: false,
+            archives: None,
             to_delete: None,
             renaming: None,
             found: BTreeMap::new(),
@@ -186,7 +202,21 @@ impl Picker {
 
     /// Whether there are hidden rows, and whether they are shown.
     pub fn hidden_rows_shown(&self) -> Option<bool> {
-        self.rows.iter().any(|row| row.hidden).then_some(self.shows_hidden)
+        self.rows.iter().any(PickerRow::is_hidden).then_some(self.shows_hidden)
+    }
+
+    /// Puts the session of this key away, or brings it back.
+    pub(crate) fn archive(&mut self, key: &str) {
+        for row in self.rows.iter_mut().filter(|row| row.key == key) {
+            row.archived = !row.archived;
+        }
+        self.filter();
+        self.selected = self.selected.min(self.shown.len().saturating_sub(1));
+    }
+
+    /// The selected row.
+    pub fn selected_row(&self) -> Option<&PickerRow> {
+        self.at(self.selected).map(|(row, _)| row)
     }
 
     /// The number of matching rows.
@@ -328,6 +358,10 @@ impl Picker {
                 }
                 self.renaming = self.selected_key().map(|_| LineEdit::default());
             }
+            (KeyCode::Char('x'), Mods::CTRL) if matches!(self.kind, PickerKind::Sessions { .. }) => {
+                return chosen()
+                    .map_or(KeyOutcome::Handled, |key| KeyOutcome::Done(PickerChoice::Archive(key)));
+            }
             (KeyCode::Char('o'), Mods::CTRL) if self.hidden_rows_shown().is_some() => {
                 self.shows_hidden = !self.shows_hidden;
                 let keep = self.selected_key().map(str::to_owned);
@@ -421,7 +455,7 @@ impl Picker {
             found.marks.retain(|at| *at < end);
         }
         let (rows, shows_hidden) = (&self.rows, self.shows_hidden);
-        let is_hidden = |index: usize| !shows_hidden && rows.get(index).is_some_and(|row| row.hidden);
+        let is_hidden = |index: usize| !shows_hidden && rows.get(index).is_some_and(PickerRow::is_hidden);
         self.shown.retain(|found| !is_hidden(found.index));
         if self.kind == PickerKind::Models {
             self.shown.sort_by_key(|found| rows.get(found.index).is_some_and(|row| row.dimmed));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{approval, attempts, questions};
+use super::{approval, attempts, questions, sessions};
 use crate::effect::Effect;
 use crate::model::{Answering, Model};
 use crate::overlays::board::{BoardChoice, BoardView, REFRESH};
@@ -128,6 +128,7 @@ pub(super) fn on_action_result(
             view.list.said = Some(report(&answer));
             look(model, effects);
         }
+        None if sessions::on_archive_result(model, ticket, &answer, effects) => {}
         None => {
             if let Err(error) = answer {
                 model.transcript.notice(NoticeLevel::Warning, &error, None);

@@ -373,6 +373,13 @@ fn apply_choice(
                 sessions::rename(model, &key, &name, effects);
             }
         }
+        PickerChoice::Archive(key) => {
+            let source = picker.source(&key);
+            pickers::reopen(model, picker, ticket);
+            if !sessions::is_refused(model, source) {
+                sessions::archive(model, &key, effects);
+            }
+        }
         PickerChoice::Mark(key) => {
             pickers::reopen(model, picker, ticket);
             models::mark(model, &key, effects);

@@ -221,6 +221,34 @@ pub(super) fn delete(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     model.ask(ScreenRequest::DeleteSession { path: PathBuf::from(key) }, effects);
 }
 
+/// Puts the picked session away, or brings it back.
+pub(super) fn archive(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+    let row = top(model).and_then(|picker| picker.rows().iter().find(|row| row.key == key));
+    let Some((id, archived)) = row.map(|row| (row.id.clone(), !row.archived)) else { return };
+    let ticket = model.ask(ScreenRequest::ArchiveSession { id, archived }, effects);
+    if let Some(picker) = top_mut(model) {
+        picker.archives = Some((ticket, key.to_owned()));
+    }
+}
+
+/// Handles the result of putting a session away, if the picker asked for it.
+pub(super) fn on_archive_result(
+    model: &mut Model,
+    ticket: Ticket,
+    answer: &Result<String, UserError>,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    let before = Before::of(model);
+    let Some(picker) = top_mut(model) else { return false };
+    let Some((_, key)) = picker.archives.take_if(|(asked, _)| *asked == ticket) else { return false };
+    match answer {
+        Ok(_) => picker.archive(&key),
+        Err(error) => picker.refusal = Some(error.to_string()),
+    }
+    follow(model, &before, effects);
+    true
+}
+
 fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) -> PickerRow {
     let messages = match row.messages {
         // In large sessions of other programs they are not counted.
@@ -245,6 +273,8 @@ fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) ->
         note: Printable::line(&note),
         current: open == Some(row.path.as_path()),
         hidden: row.printed && open != Some(row.path.as_path()),
+        id: row.id.clone(),
+        archived: row.archived,
         time: row.modified,
         source: row.source,
         parent: row.parent.as_ref().map(|parent| parent.display().to_string()),

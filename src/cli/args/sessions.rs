@@ -28,6 +28,9 @@ pub(crate) struct SessionsArgs {
     /// Also those of runs with --print
     #[arg(long)]
     pub print: bool,
+    /// Also those that you have archived
+    #[arg(long)]
+    pub archived: bool,
     /// Print JSON
     #[arg(long, global = true)]
     pub json: bool,

@@ -280,11 +280,14 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<Exit, Refusal> {
     unwritten.retain(|row| rows.iter().all(|known| known.id != row.id));
     rows.splice(0..0, unwritten);
     let all = rows.len();
-    let state = |row: &SessionRow| {
-        let own = live.get(&row.id).filter(|_| row.source.is_own());
-        own.map(FoundRecord::state).unwrap_or_default()
-    };
-    rows.retain(|row| args.print || !row.printed || state(row).is_at_work());
+    let own = |row: &SessionRow| live.get(&row.id).filter(|_| row.source.is_own());
+    let state = |row: &SessionRow| own(row).map(FoundRecord::state).unwrap_or_default();
+    rows.iter_mut().for_each(|row| row.archived = own(row).is_some_and(|found| found.record.archived));
+    let archived = rows.iter().filter(|row| row.archived).count();
+    rows.retain(|row| match row.archived {
+        true => args.archived,
+        false => args.print || !row.printed || state(row).is_at_work(),
+    });
     let exit = match args.json {
         true => say(&as_json(&rows, &state)),
         false => say(&rows_as_table(&rows, &state, args.all)),
@@ -293,7 +296,13 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<Exit, Refusal> {
         warn("no sessions in this directory; --all lists those of all directories");
     }
     if !args.json && rows.len() < all && std::io::stderr().is_terminal() {
-        warn("runs of -p are left out; --print lists them too");
+        let archived = if args.archived { 0 } else { archived };
+        if rows.len() + archived < all {
+            warn("runs of -p are left out; --print lists them too");
+        }
+        if archived > 0 {
+            warn("archived sessions are left out; --archived lists them too");
+        }
     }
     Ok(exit)
 }

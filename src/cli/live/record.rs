@@ -15,10 +15,12 @@ use serde::{Deserialize, Serialize};
 use crate::attach::reach::Address;
 use crate::process::exit::Exit;
 use crate::process::socket_folder;
+use tau_agent::session::list;
 use tau_agent::settings::Paths;
 use tau_agent::settings::private_files::{LockFile, private_dir, read_capped};
 use tau_app::screen_place::ScreenPlace;
 use tau_protocol::live_session::{LiveRow, LiveState};
+use tau_protocol::session_row::SessionRow;
 use tau_tools::regular_files::open_regular;
 use tau_tools::user_error::UserError;
 
@@ -76,6 +78,9 @@ pub(crate) struct LiveRecord {
     pub told: bool,
     /// Whether the user has put it away.
     pub archived: bool,
+    /// The file of a session that was put away, which is so as long as there is this file.
+    #[serde(with = "tau_tools::path_text", skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
     /// The id of the session whose helper it is.
     pub parent: Option<String>,
     /// The command of the goal that is pursued.
@@ -90,6 +95,22 @@ pub(crate) struct FoundRecord {
 }
 
 impl LiveRecord {
+    /// The record of a session that no process has open.
+    fn of_saved(row: SessionRow) -> Self {
+        LiveRecord {
+            title: row.title(),
+            id: row.id,
+            directory: row.cwd,
+            changed: row.modified,
+            ..LiveRecord::default()
+        }
+    }
+
+    /// Whether it stays whatever its age: the user has put its session away.
+    fn is_put_away(&self) -> bool {
+        self.archived && self.file.as_ref().is_some_and(|file| file.exists())
+    }
+
     /// Whether it is the result of a run in the background.
     pub fn is_result(&self) -> bool {
         self.background && self.exit.is_some()
@@ -370,9 +391,15 @@ pub(crate) fn last_change(paths: &Paths) -> Option<SystemTime> {
 }
 
 /// Like [`archive`], with an error in words for the user.
-pub(crate) fn put_away(paths: &Paths, id: &str, archived: bool) -> Result<(), UserError> {
-    archive(paths, id, archived).map_err(|error| match error.kind() {
+pub(crate) fn put_away(
+    paths: &Paths,
+    file: Option<PathBuf>,
+    id: &str,
+    archived: bool,
+) -> Result<(), UserError> {
+    archive(paths, file, id, archived).map_err(|error| match error.kind() {
         io::ErrorKind::ResourceBusy => STILL_OPEN.into(),
+        io::ErrorKind::NotFound => "this machine has no such session: archive it where it is".into(),
         _ => UserError::new("cannot archive the session").because(error),
     })
 }
@@ -380,11 +407,17 @@ pub(crate) fn put_away(paths: &Paths, id: &str, archived: bool) -> Result<(), Us
 /// The refusal to archive a session that is open.
 pub(crate) const STILL_OPEN: &str = "this session is open: only what has ended can be archived";
 
-/// Puts the result of a session away, or brings it back. Fails when a process has it open, or with errors of
-/// the file system.
-pub(crate) fn archive(paths: &Paths, id: &str, archived: bool) -> io::Result<()> {
-    let found = of(paths, id).ok_or(io::ErrorKind::NotFound)?;
-    rewrite(paths, &LiveRecord { archived, ..found.record })
+/// Puts a session away, or brings it back: one with a record, or that of this file. Fails when a process has it open,
+/// or with errors of the file system.
+pub(crate) fn archive(paths: &Paths, file: Option<PathBuf>, id: &str, archived: bool) -> io::Result<()> {
+    let saved = || file.as_deref().and_then(list::row_of).map(LiveRecord::of_saved);
+    let record = of(paths, id).map(|found| found.record).or_else(saved).ok_or(io::ErrorKind::NotFound)?;
+    rewrite(paths, &LiveRecord { archived, file: file.filter(|_| archived), ..record })
+}
+
+/// The ids of the sessions that were put away.
+pub(crate) fn archived_ids(paths: &Paths) -> HashSet<String> {
+    all(paths).into_iter().filter(|(_, found)| found.record.archived).map(|(id, _)| id).collect()
 }
 
 /// Removes what is known of an earlier run of a session that no process serves: there has been a later one.
@@ -425,7 +458,7 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
     // Of a session that was killed at rest nothing is left to tell, as if it had ended by itself. The parent of a helper
     // tells what came of it.
     let is_over = !record.is_at_work() && (record.parent.is_some() || !record.is_result());
-    if !is_live && (age > KEPT || is_over) {
+    if !is_live && !record.is_put_away() && (age > KEPT || is_over) {
         if let Ok(Some(_held)) = LockFile::try_take(&lock) {
             let _ = std::fs::remove_file(path);
             let _ = std::fs::remove_file(&lock);
@@ -475,11 +508,11 @@ mod tests {
         assert_eq!(all(&paths).len(), 2);
         assert!(["e.lock", "f.lock", "g.lock"].iter().all(|lock| !folder(&paths).join(lock).exists()));
         for archived in [true, false] {
-            archive(&paths, "a", archived).unwrap();
+            archive(&paths, None, "a", archived).unwrap();
             assert_eq!(of(&paths, "a").unwrap().row().archived, archived);
         }
         let open = Registration::new(&paths, record("d", LiveState::Idle)).unwrap();
-        assert!(archive(&paths, "d", true).is_err(), "it is open");
+        assert!(archive(&paths, None, "d", true).is_err(), "it is open");
         drop(open);
         for id in ["a", "b"] {
             std::fs::remove_file(folder(&paths).join(format!("{id}.json"))).unwrap();

@@ -202,6 +202,7 @@ impl Registry {
             watched: self.keeper == Keeper::Screen || live.clients() > 0,
             told: false,
             archived: false,
+            file: None,
             parent: live.helper.as_ref().map(|helper| helper.parent.clone()),
             goal: facts.mirror.goal.as_ref().filter(|goal| goal.is_active()).map(|goal| goal.command.clone()),
         })

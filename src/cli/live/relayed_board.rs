@@ -70,7 +70,7 @@ impl RelayedBoard {
                 BoardAnswer::Done { done: true }
             }
             BoardAsk::Archive { id, archived } => {
-                record::put_away(&self.paths, &id, archived)?;
+                record::put_away(&self.paths, None, &id, archived)?;
                 BoardAnswer::Done { done: true }
             }
         })

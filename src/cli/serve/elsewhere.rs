@@ -63,7 +63,7 @@ impl Elsewhere {
     /// Puts the result of a session away, or brings it back. Fails when a process has it open, or with errors of the
     /// file system.
     pub fn archive(&self, id: &str, archived: bool) -> io::Result<()> {
-        record::archive(&self.paths, id, archived)
+        record::archive(&self.paths, None, id, archived)
     }
 
     /// The process that has the session open, if it is another one.

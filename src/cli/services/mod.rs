@@ -168,8 +168,8 @@ impl PerformRequest for Services {
         match self.board_servers.of(&id)? {
             Some(there) => board_requests::archive(there, archived).await?,
             None => {
-                let paths = self.setup.lock().paths.clone();
-                blocking(move || record::put_away(&paths, &id, archived)).await?;
+                let (paths, root) = (self.setup.lock().paths.clone(), self.sessions.clone());
+                blocking(move || record::put_away(&paths, list::of_id(&root, &id), &id, archived)).await?;
             }
         }
         Ok(if archived { "archived; tab shows what was archived" } else { "brought back" }.to_owned())

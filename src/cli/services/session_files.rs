@@ -7,6 +7,7 @@ use super::call::Call;
 use crate::commands::export;
 use crate::compose::session_lookup::places;
 use crate::compose::sessions;
+use crate::live::record;
 use tau_agent::session::all::list_all;
 use tau_agent::session::index::SessionIndex;
 use tau_agent::session::search::{SearchLimits, SearchScope, SessionHit, search};
@@ -14,7 +15,7 @@ use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session};
 use tau_app::request::{FoundSessions, ScreenReply, SessionRows};
 use tau_protocol::query::SessionSource;
-use tau_protocol::session_row::FoundSession;
+use tau_protocol::session_row::{FoundSession, SessionRow};
 use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
 
@@ -49,8 +50,9 @@ impl Services {
         let cwd = (!all).then_some(self.cwd.as_path());
         let mut known = SessionIndex::load(&self.index);
         let others = places(&self.sessions);
+        let archived = record::archived_ids(&self.setup.lock().paths);
         list_all(&self.sessions, &others, cwd, &mut known, &mut |row| {
-            rows.push(row);
+            rows.push(SessionRow { archived: row.source.is_own() && archived.contains(&row.id), ..row });
             if rows.len() == BATCH {
                 let rows = std::mem::take(&mut rows);
                 return call.send_partial(ScreenReply::Sessions(SessionRows {

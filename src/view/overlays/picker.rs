@@ -35,21 +35,7 @@ pub fn draw(
 ) -> OverlayLayout {
     let hint = match picker.kind {
         _ if picker.refusal.is_some() => picker.refusal.as_deref().unwrap_or_default(),
-        PickerKind::Sessions { .. }
-            if picker.hidden_rows_shown() == Some(false) && picker.renaming().is_none() =>
-        {
-            "enter opens · tab here, all · ctrl+o runs of -p · ctrl+r renames · ctrl+d deletes"
-        }
-        PickerKind::Sessions { .. } if picker.renaming().is_some() => "enter renames · esc back",
-        PickerKind::Sessions { .. } if picker.foreign_key().is_some() => {
-            "enter opens it, to continue in a copy · tab here, all · esc closes"
-        }
-        PickerKind::Sessions { all: false } => {
-            "enter opens · tab all · ctrl+r renames · ctrl+d deletes · esc closes"
-        }
-        PickerKind::Sessions { all: true } => {
-            "enter opens · tab here · ctrl+r renames · ctrl+d deletes · esc closes"
-        }
+        PickerKind::Sessions { all } => &session_keys(picker, all),
         PickerKind::StoredKeys => "type to filter · enter removes it · esc closes",
         PickerKind::Models => "type to filter · enter chooses · space marks a favourite · esc closes",
         PickerKind::Thinking
@@ -99,6 +85,31 @@ pub fn draw(
         list_row(row, marks, &note, &notes, theme, inner.width)
     };
     list.draw_in(theme, inner, buffer, &mut row).0
+}
+
+/// The keys of the list of sessions, the more important ones first.
+fn session_keys(picker: &Picker, all: bool) -> String {
+    if picker.renaming().is_some() {
+        return "enter renames · esc back".to_owned();
+    }
+    let hidden = |is: fn(&PickerRow) -> bool| picker.rows().iter().any(is);
+    let hidden = match (hidden(|row| row.hidden), hidden(|row| row.archived)) {
+        _ if picker.hidden_rows_shown() != Some(false) => "",
+        (_, false) => "ctrl+o runs of -p",
+        (false, true) => "ctrl+o archived",
+        (true, true) => "ctrl+o archived, runs of -p",
+    };
+    let (opens, own) = match picker.foreign_key() {
+        Some(_) => ("enter opens it, to continue in a copy", [""; 3]),
+        None => {
+            let is_archived = picker.selected_row().is_some_and(|row| row.archived);
+            let archives = if is_archived { "ctrl+x brings back" } else { "ctrl+x archives" };
+            ("enter opens", [archives, "ctrl+r renames", "ctrl+d deletes"])
+        }
+    };
+    let scope = if all { "tab here" } else { "tab all" };
+    let parts = [opens, scope, hidden].into_iter().chain(own).chain(["esc closes"]);
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
 /// The note shown before a session is deleted.
@@ -227,6 +238,9 @@ fn list_row(
     left.extend(mark_chars(&row.title, marks, weight, theme));
     if row.marked {
         left.push(Span::styled(" ★", theme.style(ThemeToken::Accent)));
+    }
+    if row.archived {
+        left.push(Span::styled(" archived", theme.style(ThemeToken::Muted)));
     }
     let title = wrap::spans_cells(&left);
     let right = match note {
