@@ -162,6 +162,30 @@ fn the_index_grows_with_the_sessions_and_may_be_deleted() {
 }
 
 #[test]
+fn a_long_output_is_found_in_pieces() {
+    let place = Place::new();
+    let index = || fs::read(place.cache.path().join("search.db")).unwrap().len();
+    for (name, blank) in [("lines", "\n"), ("words", " ")] {
+        let filler = format!("the filler of many words é{blank}").repeat(60_000);
+        let long = format!("{filler}a needle here{blank}{filler}{filler}and a haystack{blank}{filler}");
+        place.write(
+            &format!("{name}.jsonl"),
+            &[header(name), result("a", "", &long), line("b", None, "after it")],
+        );
+    }
+    assert_eq!(entries(&place.find("filler")), ["a", "a"], "once for each entry");
+    for (query, begins) in [("needle", "needle here"), ("haystack", "haystack"), ("after", "after it")] {
+        let found = place.find(query);
+        assert_eq!(found.len(), 2, "{query}");
+        assert!(found.iter().all(|hit| hit.passage.starts_with(begins)), "{found:?}");
+        assert!(found.iter().all(|hit| hit.text.len() < 1_000));
+    }
+    let before = index();
+    place.find("needle");
+    assert_eq!(index(), before, "it is read once");
+}
+
+#[test]
 fn a_damaged_index_is_made_again() {
     let place = Place::new();
     for n in 0..40 {

@@ -21,6 +21,8 @@ use crate::session::survey::hash;
 use crate::settings::private_files::open_regular;
 use tau_protocol::session_row::SessionOrigin;
 
+/// The maximum length of a row's text, in bytes: what is looked at again for each hit.
+const PIECE: usize = 256 * 1024;
 /// The bytes of text that are stored together.
 const PART: usize = 4 * 1024 * 1024;
 /// The parts that wait to be stored.
@@ -183,15 +185,13 @@ impl Reader<'_> {
                 break;
             }
             let entry = std::str::from_utf8(bare(&line)).ok().and_then(Entry::parse);
-            if let Some(entry) = &entry {
-                self.add(known.next, entry);
-            }
+            let next = entry.as_ref().map_or(known.next, |entry| self.add(known.next, entry));
             // A line without its end may still be written: it is read again with the next one.
             if line.last() != Some(&b'\n') {
                 break;
             }
             known.read = known.read.saturating_add(length as u64);
-            known.next = known.next.saturating_add(u32::from(entry.is_some())).min(most_entries());
+            known.next = next;
             if self.bytes > PART {
                 known.tail = tail_hash(&file, known.read)?;
                 if !self.send(cut.take(), known, false) {
@@ -209,36 +209,51 @@ impl Reader<'_> {
     fn read_whole(&mut self) -> io::Result<()> {
         let entries = load::entries(self.job.file.path, self.job.file.origin)?;
         let mut known = FileRow { size: -1, ..self.job.known };
-        for (number, entry) in (0..most_entries()).zip(&entries) {
-            self.add(number, entry);
-            known.next = known.next.max(number.saturating_add(1));
+        let mut count = 0;
+        for entry in &entries {
+            count = self.add(count, entry);
+            known.next = known.next.max(count);
             if self.bytes > PART && !self.send(None, known, false) {
                 return Ok(());
             }
         }
-        let count = u32::try_from(entries.len()).unwrap_or(u32::MAX).min(most_entries());
         known.next = count;
         (known.size, known.modified) = (self.job.file.size, self.job.file.modified);
         self.send(Some(count), known, true);
         Ok(())
     }
 
-    fn add(&mut self, number: u32, entry: &Entry) {
+    /// Adds the text of an entry in rows from this number on; returns the next number.
+    fn add(&mut self, mut number: u32, entry: &Entry) -> u32 {
         let text = text_of(entry);
-        let hash = hash(text.as_bytes());
-        if text.is_empty() || self.job.hashes.get(&number) == Some(&hash) {
-            return;
+        if text.is_empty() {
+            return number;
         }
-        let text = self.redactor.text(&text);
-        let new = NewText {
-            number,
-            entry: entry.id.to_string(),
-            hash,
-            words: tokens::distinct(&text),
-            text: compress(&text),
-        };
-        self.bytes = self.bytes.saturating_add(new.text.len()).saturating_add(new.words.len());
-        self.part.push(new);
+        // Those of the pieces of a text follow each other.
+        let mut hash = hash(text.as_bytes());
+        let first = number;
+        while self.job.hashes.get(&number) == Some(&hash) {
+            (number, hash) = (number.saturating_add(1), hash.wrapping_add(1));
+        }
+        if number > first {
+            return number;
+        }
+        for text in pieces(&self.redactor.text(&text)) {
+            if number >= most_entries() {
+                break;
+            }
+            let new = NewText {
+                number,
+                entry: entry.id.to_string(),
+                hash,
+                words: tokens::distinct(text),
+                text: compress(text),
+            };
+            self.bytes = self.bytes.saturating_add(new.text.len()).saturating_add(new.words.len());
+            self.part.push(new);
+            (number, hash) = (number.saturating_add(1), hash.wrapping_add(1));
+        }
+        number
     }
 
     /// Sends the collected part; false if nobody waits for it any more.
@@ -247,6 +262,21 @@ impl Reader<'_> {
         let texts = std::mem::take(&mut self.part);
         self.sender.send(Part { job: self.at, texts, cut, known, is_last }).is_ok()
     }
+}
+
+/// A text in pieces, which end with a line or a word where they can.
+fn pieces(text: &str) -> Vec<&str> {
+    let (mut pieces, mut rest) = (Vec::new(), text);
+    while rest.len() > PIECE {
+        let most = rest.floor_char_boundary(PIECE);
+        let bytes = rest.as_bytes().get(..most).unwrap_or_default();
+        let end = memchr::memrchr(b'\n', bytes).or_else(|| memchr::memrchr(b' ', bytes));
+        let (piece, more) = rest.split_at(end.map_or(most, |at| at.saturating_add(1)));
+        pieces.push(piece);
+        rest = more;
+    }
+    pieces.push(rest);
+    pieces
 }
 
 /// The hash of the bytes before a position.

@@ -21,7 +21,7 @@ use super::words::{matching, words_in};
 use crate::secrets::redact::Redactor;
 use crate::settings::private_files::LockFile;
 use gather::{Stale, gather};
-use store::{FileRow, Store, file_of};
+use store::{FileRow, Store, decompress, file_of};
 use tau_protocol::session_row::SessionRow;
 use tokens::Expressions;
 
@@ -294,7 +294,8 @@ struct Hits<'a> {
 #[derive(Default)]
 struct SearchedRows {
     rows: HashSet<i64>,
-    hits: usize,
+    /// The entries that were passed on.
+    hits: HashSet<String>,
 }
 
 impl Hits<'_> {
@@ -351,7 +352,7 @@ impl Hits<'_> {
         searched: &mut SearchedRows,
     ) -> io::Result<bool> {
         for row in rows {
-            if searched.hits == self.limits.per_session {
+            if searched.hits.len() == self.limits.per_session {
                 break;
             }
             if self.left == 0 {
@@ -360,14 +361,18 @@ impl Hits<'_> {
             if !searched.rows.insert(*row) {
                 continue;
             }
-            let Some((entry, text)) = store.text(*row)? else { continue };
+            let Some((entry, text)) = store.text(*row)?.filter(|(entry, _)| !searched.hits.contains(entry))
+            else {
+                continue;
+            };
+            let text = decompress(&text)?;
             let hit = matching(&self.redactor.text(&text), &self.words).map(|found| SessionHit {
                 session: session.row.clone(),
-                entry,
+                entry: entry.clone(),
                 text: found.line,
                 passage: found.passage,
             });
-            searched.hits += usize::from(hit.is_some());
+            searched.hits.extend(hit.is_some().then_some(entry));
             self.left = self.left.saturating_sub(usize::from(hit.is_some()));
             if !(self.emit)(hit) {
                 return Ok(false);

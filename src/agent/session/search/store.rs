@@ -1,6 +1,6 @@
 //! The index as a database: the texts of all sessions, compressed, and the entries in which each word occurs.
 //!
-//! A row is an entry of a session: the number of the file, and that of the entry in it. The words have no
+//! A row is an entry of a session, or a piece of a long one: the number of the file, and that of the row in it. The words have no
 //! positions: a hit is checked in its text. The sessions are the truth: a database that is missing, damaged or
 //! of another version is made again.
 
@@ -19,8 +19,8 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use crate::settings::private_files::private_dir;
 
 /// The version of the tables, and of how text is split into words.
-const VERSION: i64 = 3;
-/// The bits of a row that number an entry in its file.
+const VERSION: i64 = 4;
+/// The bits of a row that number it in its file.
 const ENTRY_BITS: u32 = 24;
 /// The largest id of a file.
 pub(super) const LAST_FILE: i64 = i64::MAX >> ENTRY_BITS;
@@ -57,16 +57,16 @@ pub(super) struct FileRow {
     pub(super) read: u64,
     /// The hash of the last of them.
     pub(super) tail: u64,
-    /// The number of the next entry.
+    /// The number of the next row.
     pub(super) next: u32,
 }
 
-/// An entry to be stored.
+/// An entry, or a piece of it, to be stored.
 #[derive(Debug)]
 pub(super) struct NewText {
     pub(super) number: u32,
     pub(super) entry: String,
-    /// The hash of its text before secrets were masked.
+    /// The hash of the entry's text before secrets were masked, and the number of the piece added.
     pub(super) hash: u64,
     pub(super) words: String,
     pub(super) text: Vec<u8>,
@@ -288,15 +288,12 @@ impl Store {
         Ok(())
     }
 
-    /// The id of the entry in a row, and its text.
-    pub(super) fn text(&self, row: i64) -> io::Result<Option<(String, String)>> {
+    /// The id of the entry in a row, and its text, compressed.
+    pub(super) fn text(&self, row: i64) -> io::Result<Option<(String, Vec<u8>)>> {
         let query = "SELECT entry, text FROM texts WHERE row = ?1";
         let mut query = self.db.prepare_cached(query).map_err(to_io_error)?;
         let found = query.query_row([row], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?)));
-        match found.optional().map_err(to_io_error)? {
-            Some((entry, bytes)) => Ok(Some((entry, decompress(&bytes)?))),
-            None => Ok(None),
-        }
+        found.optional().map_err(to_io_error)
     }
 }
 
@@ -314,7 +311,7 @@ fn number(row: i64) -> u32 {
     u32::try_from(row & (most_entries() as i64)).unwrap_or_default()
 }
 
-/// The maximum number of entries of a file.
+/// The maximum number of rows of a file.
 pub(super) fn most_entries() -> u32 {
     (1 << ENTRY_BITS) - 1
 }
@@ -326,7 +323,7 @@ pub(super) fn compress(text: &str) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-fn decompress(bytes: &[u8]) -> io::Result<String> {
+pub(super) fn decompress(bytes: &[u8]) -> io::Result<String> {
     let mut text = Vec::new();
     io::copy(&mut DeflateDecoder::new(bytes).take(LARGEST), &mut text)?;
     String::from_utf8(text).map_err(io::Error::other)
