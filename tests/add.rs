@@ -38,7 +38,8 @@ impl Home {
         home.write("plug/output-styles/a.md", "A style.");
         let hook = json!({"hooks": {"UserPromptSubmit": [{"hooks": [
             {"type": "command", "command": "\"${CLAUDE_PLUGIN_ROOT}/mark.sh\""},
-            {"type": "command", "command": "touch \"${CLAUDE_PLUGIN_DATA}marked\""}]}]}});
+            {"type": "command", "command": "echo kept >>\"${CLAUDE_PLUGIN_DATA}/kept\""},
+            {"type": "command", "command": "touch ${user_config.place}"}]}]}});
         home.write("plug/hooks/hooks.json", &hook.to_string());
         home.write("plug/mark.sh", "#!/bin/sh\necho ran >>marked\n");
         let executable = std::fs::Permissions::from_mode(0o755);
@@ -184,16 +185,15 @@ async fn a_plugin_is_shown_added_used_and_removed() {
     let sentences = [
         "\"${CLAUDE_PLUGIN_ROOT}/mark.sh\"",
         "db (${CLAUDE_PLUGIN_ROOT}/no-server x)",
-        "the MCP server pm is not used: ${CLAUDE_PLUGIN_DATA} has no value in tau",
         "the MCP server tok is not used: ${user_config.token} has no value in tau",
-        "a hook of UserPromptSubmit is not used: ${CLAUDE_PLUGIN_DATA} has no value in tau",
+        "a hook of UserPromptSubmit is not used: ${user_config.place} has no value in tau",
     ];
     for part in words.split('|').chain(sentences) {
         assert!(shown.out.contains(part), "{part}: {}", shown.out);
     }
     assert!(home.rows().await.iter().all(|row| row["kind"] != "package"));
     let left: Vec<_> = std::fs::read_dir(home.path("tau/packages")).unwrap().collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert!(left.is_empty() && !home.path("tau/package-data").exists(), "{left:?}");
 
     let added = home.tau(&["add", "plug", "--yes"]).await;
     assert!(added.code == 0 && added.out.contains("added greeter"), "{added:?}");
@@ -207,14 +207,14 @@ async fn a_plugin_is_shown_added_used_and_removed() {
     assert!(skill["tokens"].as_u64().unwrap() > 0);
     // The source may go: what was added stays.
     std::fs::rename(home.path("plug"), home.path("moved")).unwrap();
-    let asked = home.tau(&["-p", "--model", "demo", "hello"]).await;
-    assert_eq!(asked.code, 0, "{asked:?}");
+    assert_eq!(home.tau(&["-p", "--model", "demo", "hello"]).await.code, 0);
     assert_eq!(std::fs::read_to_string(home.path("marked")).unwrap(), "ran\n");
+    assert_eq!(std::fs::read_to_string(home.path("tau/package-data/greeter/kept")).unwrap(), "kept\n");
+    assert!(home.tau(&["uninstall", "--purge"]).await.out.contains("package-data"));
     let servers = home.tau(&["mcp", "list"]).await;
     let root = home.path("tau/packages/greeter").canonicalize().unwrap();
     assert!(servers.out.contains(&format!("{}/no-server x", root.display())), "{servers:?}");
-    let is_unused = |line: &str| ["pm ", "tok "].iter().any(|name| line.trim_start().starts_with(name));
-    assert!(!servers.out.lines().any(is_unused), "{servers:?}");
+    assert!(!servers.out.lines().any(|line| line.trim_start().starts_with("tok ")), "{servers:?}");
 
     // Off as a whole.
     home.write("tau/config.toml", "extensions_off = [\"package:greeter\"]\n");
@@ -233,7 +233,7 @@ async fn a_plugin_is_shown_added_used_and_removed() {
     assert_eq!(std::fs::read_to_string(home.path("marked")).unwrap(), "ran\n");
 
     let removed = home.tau(&["remove", "greeter"]).await;
-    assert!(removed.code == 0 && !root.exists(), "{removed:?}");
+    assert!(removed.code == 0 && !root.exists() && !home.path("tau/package-data/greeter").exists());
     assert_eq!(home.state("package", "greeter").await, None);
     let again = home.tau(&["remove", "greeter"]).await;
     assert!(again.code == 3 && again.err.contains("no package is called greeter"), "{again:?}");

@@ -59,6 +59,11 @@ impl Paths {
         self.sessions().join(cwd_name(cwd))
     }
 
+    /// The folder for what packages of extensions keep.
+    pub fn package_data(&self) -> PathBuf {
+        self.data.join("package-data")
+    }
+
     /// The folder of undo data: one folder per session.
     pub fn undo(&self) -> PathBuf {
         self.data.join("undo")

@@ -28,6 +28,7 @@ pub(crate) fn text(staged: &StagedPackage, before: Option<&PackageRecord>, root:
         name: staged.name.clone(),
         record: staged.record.clone(),
         root: staged.root.clone(),
+        data: None,
         problem: None,
     };
     let (servers, faults) = package.mcp_servers();

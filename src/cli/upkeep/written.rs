@@ -91,7 +91,10 @@ pub(crate) fn find(
         ("sessions", sessions),
         ("undo data", vec![paths.undo()]),
         ("prompt history and usage", history),
-        ("packages of extensions", vec![paths.data.join("packages"), paths.config.join("packages.json")]),
+        (
+            "packages of extensions",
+            vec![paths.data.join("packages"), paths.package_data(), paths.config.join("packages.json")],
+        ),
         (WORKTREES, vec![paths.worktrees(), paths.worktree_records(), paths.data.join("attempts")]),
         ("cache", vec![paths.cache.clone()]),
     ];

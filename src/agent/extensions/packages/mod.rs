@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::settings::mcp_servers::{self, McpServer};
-use crate::settings::private_files::{SharedFile, read_capped, read_json, write_private};
+use crate::settings::private_files::{SharedFile, private_dir, read_capped, read_json, write_private};
 use crate::settings::{MAX_BYTES, Paths};
 use layout::Parts;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
@@ -56,6 +56,8 @@ pub struct PackageRecord {
 #[derive(Clone, Debug)]
 pub struct Packages {
     folder: PathBuf,
+    /// The folder for what they keep.
+    data: PathBuf,
     list: SharedFile,
 }
 
@@ -66,6 +68,8 @@ pub struct Package {
     pub record: PackageRecord,
     /// The folder of its files, without links.
     pub root: PathBuf,
+    /// The folder for what it keeps, made when a hook or server of it names it first; `None` before it is added.
+    pub data: Option<PathBuf>,
     /// The reason it is not used, if it is not.
     pub problem: Option<String>,
 }
@@ -75,6 +79,7 @@ impl Packages {
     pub fn new(paths: &Paths) -> Self {
         Packages {
             folder: paths.data.join("packages"),
+            data: paths.package_data(),
             list: paths.shared_file(paths.config.join("packages.json")),
         }
     }
@@ -119,7 +124,8 @@ impl Packages {
                 }
                 Err(error) => Some(format!("{error}; run `tau add --update {name}`")),
             };
-            Package { name, record, root, problem }
+            let data = Some(self.data.join(&name));
+            Package { name, record, root, data, problem }
         };
         let packages = named.into_iter().map(package).collect();
         if verified != before {
@@ -152,7 +158,7 @@ impl Packages {
         put
     }
 
-    /// Removes a package; returns whether it was there. Blocks.
+    /// Removes a package with what it keeps; returns whether it was there. Blocks.
     pub fn remove(&self, name: &str) -> io::Result<bool> {
         let _lock = self.list.lock()?;
         let mut records = self.records()?;
@@ -160,10 +166,13 @@ impl Packages {
             return Ok(false);
         }
         self.write(&records)?;
-        match std::fs::remove_dir_all(self.root_of(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(true),
+        for folder in [self.root_of(name), self.data.join(name)] {
+            match std::fs::remove_dir_all(folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
+        Ok(true)
     }
 
     /// The folder for folders of packages that are not in use yet, on the same file system as the others. They stay as
@@ -249,7 +258,14 @@ impl Package {
         (texts.into_iter().map(usable).collect(), problems)
     }
 
-    /// The texts of JSON files of the package, in which its folder stands for its name.
+    /// The text with the folder for what the package keeps, which is made if it names it.
+    fn with_data(&self, text: String) -> io::Result<String> {
+        let Some(data) = self.data.as_ref().filter(|_| variables::has_data(&text)) else { return Ok(text) };
+        private_dir(data)?;
+        Ok(variables::with_data(text, &data.to_string_lossy()))
+    }
+
+    /// The texts of JSON files of the package, in which its folders stand for their names.
     fn texts(&self, paths: &[String]) -> (Vec<(PathBuf, String)>, Vec<String>) {
         let (mut texts, mut problems) = (Vec::new(), Vec::new());
         let root = self.root.to_string_lossy();
@@ -257,7 +273,10 @@ impl Package {
             let path = self.root.join(path);
             let read = read_capped(&path, MAX_BYTES).map_err(|error| error.to_string());
             match read.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "not text".to_owned())) {
-                Ok(text) => texts.push((path, variables::with_root(&text, &root))),
+                Ok(text) => match self.with_data(variables::with_root(&text, &root)) {
+                    Ok(text) => texts.push((path, text)),
+                    Err(error) => problems.push(error.to_string()),
+                },
                 Err(error) => problems.push(format!("{}: {error}", path.display())),
             }
         }

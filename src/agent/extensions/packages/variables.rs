@@ -1,4 +1,4 @@
-//! Variables in the files of a package: its own folder, and those that only Claude Code can fill in.
+//! Variables in the files of a package: its folders, and those that only Claude Code can fill in.
 
 use serde_json::Value;
 
@@ -6,14 +6,29 @@ use tau_tools::user_error::UserError;
 
 /// The names by which files of a package call its folder.
 const ROOTS: [&str; 3] = ["${CLAUDE_PLUGIN_ROOT}", "$CLAUDE_PLUGIN_ROOT", "${PACKAGE_ROOT}"];
+/// The names by which they call the folder for what it keeps.
+const DATA: [&str; 2] = ["${CLAUDE_PLUGIN_DATA}", "$CLAUDE_PLUGIN_DATA"];
 /// Prefixes of variables that have no value in tau.
-const UNKNOWN: [&str; 3] = ["${CLAUDE_PLUGIN_DATA", "$CLAUDE_PLUGIN_DATA", "${user_config."];
+const UNKNOWN: [&str; 1] = ["${user_config."];
 
 /// The JSON text with the package's folder in place of its names.
 pub(super) fn with_root(text: &str, root: &str) -> String {
-    let root = Value::from(root).to_string();
-    let text = text.trim_start_matches('\u{feff}').to_owned();
-    ROOTS.iter().fold(text, |text, name| text.replace(name, root.trim_matches('"')))
+    with_folder(text.trim_start_matches('\u{feff}').to_owned(), &ROOTS, root)
+}
+
+/// The JSON text with the folder for what the package keeps in place of its names.
+pub(super) fn with_data(text: String, data: &str) -> String {
+    with_folder(text, &DATA, data)
+}
+
+/// Whether a text names the folder for what the package keeps.
+pub(super) fn has_data(text: &str) -> bool {
+    DATA.iter().any(|name| text.contains(name))
+}
+
+fn with_folder(text: String, names: &[&str], folder: &str) -> String {
+    let folder = Value::from(folder).to_string();
+    names.iter().fold(text, |text, name| text.replace(name, folder.trim_matches('"')))
 }
 
 /// Fails when a part needs a value that tau does not have: without it, a command would do something else.
