@@ -494,3 +494,17 @@ fn words_typed_while_an_editor_is_opened_are_for_the_draft() {
     assert_eq!(screen.model().composer.text(), "xit");
     assert_eq!(answers(&mut screen), [], "nothing is decided");
 }
+
+/// Until tau has the terminal, that makes Enter the end of a line.
+#[test]
+fn what_is_typed_before_tau_has_the_terminal_is_typed_in_tau() {
+    let typed = |keys: &str| {
+        let screen = Screen::prepared("stty sane; printf begun; sleep 2", "--model demo", 80, 24);
+        screen.wait_for("begun");
+        screen.type_keys(keys);
+        screen
+    };
+    typed("/resume\r").wait_for("Sessions of this directory");
+    let screen = typed("one\rtwo\r");
+    screen.wait_until("a draft", |cells| cells.contents().contains("> one\n  two"));
+}

@@ -24,8 +24,11 @@ pub(super) fn restore(model: &mut Model, place: ScreenPlace) {
     let ScreenPlace { draft, set_aside, top } = place;
     model.drafts.extend(set_aside.into_iter().map(Draft::from));
     let draft = Draft::from(draft);
-    if model.composer.is_empty() && !draft.is_empty() {
-        model.composer.put_draft(draft);
+    // What was typed meanwhile stays.
+    match (draft.is_empty(), model.composer.is_empty()) {
+        (true, _) => {}
+        (false, true) => model.composer.put_draft(draft),
+        (false, false) => model.drafts.push(draft),
     }
     if let Some(TopRow { prompts_after, entries, part, row }) = top {
         model.transcript.show_place(prompts_after, entries, (part, row));

@@ -39,13 +39,28 @@ impl TerminalInput {
     /// Reads standard input, which must be a terminal. Must be called in the runtime that waits for it. Fails
     /// when the system cannot wait for the terminal.
     pub fn new() -> io::Result<Self> {
-        Ok(TerminalInput {
+        let mut input = TerminalInput {
             terminal: watch_descriptor(rustix::stdio::stdin().try_clone_to_owned()?, Interest::READABLE)?,
             decoder: InputDecoder::default(),
             buffer: vec![0; READ],
             decoded: VecDeque::new(),
             decide_at: None,
-        })
+        };
+        input.take_early();
+        Ok(input)
+    }
+
+    /// Takes what was typed before the terminal was raw: until then it turns Enter into the end of a line. Of several
+    /// lines, which may be a paste, none is sent.
+    fn take_early(&mut self) {
+        let Ok(count) = read_ready(self.terminal.get_ref().as_fd(), &mut self.buffer) else { return };
+        let typed = self.buffer.get_mut(..count).unwrap_or_default();
+        if let Some((end @ b'\n', line)) = typed.split_last_mut()
+            && !line.contains(&b'\n')
+        {
+            *end = b'\r';
+        }
+        self.decode(count);
     }
 
     /// The next event of the terminal. Safe to drop before it completes.
