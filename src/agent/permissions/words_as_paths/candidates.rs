@@ -18,10 +18,22 @@ const MAX_GLUED: usize = 32;
 const MAX_NAME_IN_TEXT: usize = 255;
 /// The number of texts that may be between two names that are joined.
 const MAX_BETWEEN: usize = 2;
+/// Letters of short options that have a file or a folder as their value.
+const NAMING: &str = "CDFIKLOPTXdfiot";
+/// The maximum number of short options in a cluster before a value.
+const MAX_FLAGS: usize = 4;
 /// The start of the address of a file.
 const SCHEME: &str = "file:";
 /// A name that is common in programs that only look for repositories.
 const GIT: [Mark; 5] = [Mark::Char('/'), Mark::Char('.'), Mark::Char('g'), Mark::Char('i'), Mark::Char('t')];
+
+fn is_letter(mark: &Mark) -> bool {
+    matches!(mark, Mark::Char(c) if c.is_ascii_alphabetic())
+}
+
+fn is_naming(mark: Option<&Mark>) -> bool {
+    matches!(mark, Some(Mark::Char(c)) if NAMING.contains(*c))
+}
 
 fn has(part: &PathText, of: &[char]) -> bool {
     part.marks().iter().any(|mark| matches!(mark, Mark::Char(c) if of.contains(c)))
@@ -48,12 +60,17 @@ pub(super) fn candidates(text: &PathText, is_name: bool) -> Vec<PathText> {
         found.extend(parts.into_iter().filter(may_be));
     }
     if is_option && !text.starts_with("--") {
-        let value = PathText::of(text.marks().get(2..).unwrap_or_default());
         // A cluster of options may come before the value.
+        let flags = text.marks().iter().skip(1).take_while(|mark| is_letter(mark)).take(MAX_FLAGS).count();
+        let is_long = |value: &PathText| value.marks().len() > 1 || is_hole(value);
+        let glued = (2..=flags.max(1) + 1).filter_map(|at| {
+            let value = PathText::of(text.marks().get(at..)?);
+            let is_one = is_naming(text.marks().get(at - 1)) || at == 2 && is_long(&value);
+            is_one.then_some(value)
+        });
         let begins = |mark: &Mark| matches!(mark, Mark::Char('/' | '.' | '~'));
         let start = text.marks().iter().position(begins).and_then(|at| text.marks().get(at..));
-        let values = start.map(PathText::of).into_iter().chain([value]);
-        for value in values.filter(|value| value.marks().len() > 1 || is_hole(value)) {
+        for value in start.map(PathText::of).into_iter().filter(is_long).chain(glued) {
             // `-v$HOME:/mnt`
             let first = has(&value, &cuts).then(|| value.split(|c| cuts.contains(&c)).into_iter().next());
             found.extend(first.flatten());
