@@ -3,6 +3,7 @@
 mod unpacking;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use ignore::overrides::{Override, OverrideBuilder};
@@ -416,6 +417,18 @@ pub(super) fn takes_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> Optio
 #[derive(Debug)]
 pub(super) struct TooMuch;
 
+/// The number of entries that were looked at, in all folders of a call together.
+#[derive(Debug, Default)]
+pub(super) struct EntriesSeen(Cell<usize>);
+
+impl EntriesSeen {
+    /// Counts one; whether it may be looked at.
+    pub(super) fn count(&self) -> bool {
+        self.0.set(self.0.get().saturating_add(1));
+        self.0.get() <= 2 * MAX_ENTRIES
+    }
+}
+
 /// How a folder is searched.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Search {
@@ -503,6 +516,7 @@ fn holds_none(folder: &Path, real: &Path, is_sought: &impl Fn(&JudgedPath) -> bo
 pub(super) fn find(
     folder: &Path,
     search: &Search,
+    seen: &EntriesSeen,
     is_sought: impl Fn(&JudgedPath) -> bool,
 ) -> Result<Option<PathBuf>, TooMuch> {
     let real = super::links::follow_links(folder);
@@ -523,7 +537,9 @@ pub(super) fn find(
     }
     walk.follow_links(!search.skips_links);
     for (count, entry) in walk.build().filter_map(Result::ok).enumerate() {
-        if count > MAX_ENTRIES {
+        if count > MAX_ENTRIES || !seen.count() {
+            // The user is asked, whatever is in others.
+            seen.0.set(usize::MAX);
             return Err(TooMuch);
         }
         let path = entry.path();

@@ -13,6 +13,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::command_pattern::Match;
+use super::folders::EntriesSeen;
 use super::links;
 use super::path_pattern::Places;
 use super::path_text::PathText;
@@ -36,6 +37,7 @@ pub(super) struct Judge<'a> {
     pub suggest: SuggestFor,
     /// The protected places that texts may be, which several parts of a command often have in common.
     pub protected_texts: RefCell<BTreeMap<(PathText, Use), Option<ProtectedKind>>>,
+    pub entries_seen: EntriesSeen,
 }
 
 /// The parts of a command for which rules are suggested, which costs as much as judging them.

@@ -324,6 +324,7 @@ impl Permissions {
             mode: call.mode,
             suggest,
             protected_texts: RefCell::default(),
+            entries_seen: folders::EntriesSeen::default(),
         };
         judge.findings(call)
     }

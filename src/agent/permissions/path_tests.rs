@@ -213,7 +213,21 @@ fn a_rule_on_what_is_in_a_folder_covers_the_folder() {
             "mv ../work ../x", "rm -r ..", "find . -delete", "find migrations -delete", "touch migrations/x",
             "echo x > migrations/x", "echo x > m*/x", "chmod -R 777 .", "git rm -r migrations",
             "git clean -fd migrations", "cd migrations; rm x", "d=migrations; rm -r $d", "rm -r src",
+            "cp -tmigrations x", "cp -ftmigrations x", "mv -ftmigrations x", "install -Dtmigrations x",
+            "ln -sftmigrations x", "sort -uomigrations/1.sql a.txt", "patch -Ndmigrations -i x",
         ],
+    );
+    let reading = stage.permissions(&[("read(b/**)", Deny)]);
+    std::fs::create_dir(stage.work().join("b")).unwrap();
+    std::fs::write(stage.work().join("b/x"), "").unwrap();
+    let packing =
+        ["tar chf o.tar -Cb x", "tar -chf o.tar -Cb x", "tar cf o.tar -hCb x", "tar cf o.tar -C b x"];
+    stage.check(&reading, PermissionMode::Auto, &[Ask, Deny], &packing);
+    stage.check(
+        &reading,
+        PermissionMode::Auto,
+        &[Allow],
+        &["tar -xzvf a.tar", "ls -la", "rm -rf plain", "cp -ab x y"],
     );
     stage.check(
         &rules,
@@ -230,6 +244,16 @@ fn a_rule_on_what_is_in_a_folder_covers_the_folder() {
             "rm -r plain", "cp a.txt plain/", "mkdir -p plain/x", "touch src/main.rs",
         ],
     );
+}
+
+#[test]
+fn the_folders_of_a_call_are_looked_at_up_to_a_limit_together() {
+    let stage = Stage::new();
+    let seen = folders::EntriesSeen::default();
+    let find = || folders::find(&stage.work(), &folders::Search::default(), &seen, |_| false);
+    assert!(find().is_ok_and(|found| found.is_none()));
+    while seen.count() {}
+    assert!(find().is_err());
 }
 
 const WRITES_PROTECTED: &[&str] = &[

@@ -166,7 +166,7 @@ impl Judge<'_> {
         let is_it = |path: &JudgedPath| {
             text.meets(&PathText::from(path.plain.as_path())) && pattern.concerns(path, &self.places)
         };
-        match folders::find(&start, &Search::default(), is_it) {
+        match folders::find(&start, &Search::default(), &self.entries_seen, is_it) {
             Ok(None) => Match::No,
             Ok(Some(_)) => Match::Yes,
             Err(folders::TooMuch) => Match::May,
@@ -429,7 +429,7 @@ impl Judge<'_> {
                     .find(|(_, pattern)| pattern.concerns(path, &self.places))
                     .map(|(rule, _)| *rule)
             };
-            let found = folders::find(&folder.plain, search, |path| of(path).is_some());
+            let found = folders::find(&folder.plain, search, &self.entries_seen, |path| of(path).is_some());
             match found.map(|path| path.map(|path| (of(&JudgedPath::new(&path)), path))) {
                 Ok(None) => {}
                 Ok(Some((rule, path))) => {

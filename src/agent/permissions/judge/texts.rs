@@ -136,7 +136,7 @@ impl Judge<'_> {
                 pattern.concerns(path, &self.places)
                     && texts.iter().any(|(pattern, below)| text.meets(pattern) || text.meets(below))
             };
-            folders::find(&start, &Search::default(), is_it).unwrap_or(Some(start))
+            folders::find(&start, &Search::default(), &self.entries_seen, is_it).unwrap_or(Some(start))
         })
     }
 }

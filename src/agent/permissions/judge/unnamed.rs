@@ -198,9 +198,9 @@ impl Judge<'_> {
             let is_it = |path: &JudgedPath| {
                 reading.iter().any(|(_, pattern)| pattern.concerns(path, &self.places)) && is_chosen(path)
             };
-            let found = roots
-                .iter()
-                .find_map(|root| folders::find(&root.plain, &Search::default(), is_it).transpose());
+            let found = roots.iter().find_map(|root| {
+                folders::find(&root.plain, &Search::default(), &self.entries_seen, is_it).transpose()
+            });
             findings.extend(found.map(|found| {
                 let path: PathBuf = found.unwrap_or_default();
                 let shown = if path.as_os_str().is_empty() {
