@@ -2,6 +2,8 @@
 //!
 //! A program that is not listed here is assumed to run commands among its words.
 
+mod input;
+
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
@@ -500,17 +502,27 @@ fn has_word_of(table: &[(&str, &[&str])], part: &Part) -> bool {
     // The first letters of tar may have no dash.
     let letters = part.words.get(1).and_then(Word::literal).filter(|_| name.ends_with("tar"));
     let letters = letters.map(|text| Cow::Owned(format!("-{text}")));
-    let texts = || part.words.iter().skip(1).filter_map(Word::literal).chain(letters.clone());
+    let texts = || beginnings(part).chain(letters.clone());
     specs.any(|spec| texts().any(|text| is_word(spec, &text)))
 }
 
-/// Whether a part uses files that its words do not name: further arguments, or those of a list.
+/// The arguments of a part, of those that are not known the beginnings: an option with a variable behind it.
+fn beginnings(part: &Part) -> impl Iterator<Item = Cow<'_, str>> {
+    let beginning = |word: &'_ Word| Some(word.pieces.first()?.text()?.to_owned());
+    part.words
+        .iter()
+        .skip(1)
+        .filter_map(move |word| word.literal().or_else(|| beginning(word).map(Cow::Owned)))
+}
+
+/// Whether a part uses files that its words do not name: further arguments, those of a list, or those that its input
+/// names.
 pub(super) fn uses_more_files(part: &Part) -> bool {
-    part.more_arguments || has_word_of(LISTED, part) || has_list_option(part)
+    part.more_arguments || has_word_of(LISTED, part) || has_list_option(part) || input::is_opened(part)
 }
 
 fn has_list_option(part: &Part) -> bool {
-    let names = part.words.iter().skip(1).filter_map(Word::literal);
+    let names = beginnings(part);
     let mut options = names.filter_map(|text| Some(text.strip_prefix("--")?.split('=').next()?.to_owned()));
     options.any(|name| LIST_OPTIONS.iter().any(|part| name.contains(part)))
 }

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
 use unicode_normalization::UnicodeNormalization;
 
 use super::Judge;
@@ -181,6 +183,7 @@ impl Judge<'_> {
         }
         let patterns: Vec<&str> = named.clone().filter(|literal| literal.contains('*')).collect();
         let chooses = has_one(CHOOSING);
+        let expressions: Vec<RegexMatcher> = if chooses { expressions(text, &literals) } else { Vec::new() };
         let takes_hidden = has_one(HIDDEN);
         let is_chosen = |path: &JudgedPath| {
             let name = path.plain.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -189,7 +192,9 @@ impl Judge<'_> {
                 (takes_hidden || last.starts_with('.') || !name.starts_with('.')) && matches(last, name)
             };
             let has_it = |literal: &str| literal.len() > 1 && name.contains(literal);
-            (patterns.is_empty() || patterns.iter().any(is_like)) && (!chooses || named.clone().any(has_it))
+            let is_matched = |it: &RegexMatcher| it.is_match(name.as_bytes()).unwrap_or(true);
+            (patterns.is_empty() || patterns.iter().any(is_like))
+                && (!chooses || named.clone().any(has_it) || expressions.iter().any(is_matched))
         };
         for (rules, _, what) in self.strict() {
             let reading: Vec<(&Rule, &PathPattern)> =
@@ -247,6 +252,13 @@ fn names_bare(text: &str, name: &str, is_plain: bool) -> bool {
     }
     has(text, &is_quoted)
         || has(text, &is_alone) && literals(text).iter().any(|(quoted, _)| has(quoted, &is_alone))
+}
+
+/// The regular expressions in a program, in quotes or between slashes.
+fn expressions(text: &str, literals: &[(&str, &str)]) -> Vec<RegexMatcher> {
+    let is_one = |text: &&str| text.len() > 1 && text.contains(['\\', '[', '{', '(', '^', '$', '+', '|']);
+    let quoted = literals.iter().map(|(literal, _)| *literal).chain(text.split('/').skip(1));
+    quoted.filter(is_one).take(MAX_NAMES).filter_map(|text| RegexMatcher::new(text).ok()).collect()
 }
 
 /// Whether a name is like a pattern with `*`.

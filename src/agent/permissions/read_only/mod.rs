@@ -20,7 +20,7 @@ use tau_tools::words;
 
 pub(super) use builtins::{evaluates, only_sets};
 pub(super) use repository::{NotKnown, find_tracked_file, objection_when_hardened};
-pub(super) use scripts::sed_edits_only;
+pub(super) use scripts::{sed_edits_only, sed_runs_input};
 
 /// The environment that a command runs in.
 #[derive(Clone, Copy)]

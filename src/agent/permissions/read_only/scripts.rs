@@ -82,6 +82,22 @@ fn only_prints(script: &str) -> bool {
     }
 }
 
+/// Whether a sed script may run what it makes of its input: by the command `e` alone, or the flag `e`.
+pub(in crate::permissions) fn sed_runs_input(script: &str) -> bool {
+    let is_alone = |command: &str| {
+        let rest = address(command.trim()).unwrap_or_default();
+        rest.trim_start_matches([' ', '!']).trim_end() == "e"
+    };
+    let flags = |text: &str| {
+        let delimiter = text.chars().next().filter(|c| !c.is_alphanumeric() && !c.is_whitespace())?;
+        let (rest, _) = behind(text.get(delimiter.len_utf8()..)?, delimiter)?;
+        let (rest, _) = behind(rest, delimiter)?;
+        Some(rest.chars().take_while(|c| "gpIimMe0123456789".contains(*c)).any(|c| c == 'e'))
+    };
+    script.split([';', '\n', '{', '}']).any(is_alone)
+        || script.match_indices('s').any(|(at, _)| script.get(at + 1..).and_then(flags) == Some(true))
+}
+
 /// The rest after the address of a command.
 fn address(text: &str) -> Option<&str> {
     let mut rest = one_address(text)?;
