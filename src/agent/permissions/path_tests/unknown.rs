@@ -174,3 +174,32 @@ fn a_number_or_a_commit_is_no_file() {
     ];
     stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &files);
 }
+
+#[test]
+fn what_runs_a_file_that_the_command_writes_may_do_anything() {
+    let stage = Stage::new();
+    let rules = stage.permissions(&[("read(**/.env)", Deny)]);
+    let written = [
+        "printf 'all:\\n\\tcat .e[n]v' > Makefile; make",
+        "cp a.txt Makefile && make -s",
+        "tee package.json < a.txt; npm test",
+        "cat a.txt > build.rs; cargo build",
+        "printf x > conftest.py; python3 -m pytest",
+        "cp a.txt justfile; just x",
+        "printf x > build.ninja; ninja",
+        "sed -i s/a/b/ Makefile; make",
+        "cd sub; cp ../a.txt Makefile; make",
+        "printf x > .cargo/config.toml; cargo run",
+    ];
+    let others = [
+        "make > out.txt",
+        "cp a.txt b.txt; make",
+        "cat a.txt > src/x.rs; cargo build",
+        "cp a.txt Makefile; cat Makefile",
+        "cargo test > out.txt; cat out.txt",
+        "sed -i s/a/b/ src/main.rs && cargo test",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &written);
+    stage.check(&rules, PermissionMode::Auto, &[Allow], &others);
+    stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Allow], &others);
+}

@@ -146,6 +146,8 @@ pub(super) fn analyse(command: &str) -> Analysis {
     }
     analysis.parts.sort_by_key(|part| part.span.start);
     written::give(command, &mut analysis.parts);
+    let doubt = |part: &Part| Doubt::new(part.span.clone(), "it runs a file that this command writes");
+    analysis.doubts.extend(written::runners(&analysis.parts).map(doubt));
     if !command.is_ascii()
         && let Some(part) = analysis.parts.iter().find(|part| sets(part, is_locale))
     {

@@ -6,14 +6,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::words::{Piece, Word};
 use super::{Direction, Part, simple};
 use crate::permissions::programs::{base, takes_data};
+use crate::permissions::subcommands::has;
 
 /// Programs that copy or rename files: their last operand gets the content of the others.
 const COPYING: [&str; 10] = ["cp", "mv", "ln", "link", "install", "tee", "rsync", "scp", "objcopy", "strip"];
-/// Files that programs run by default.
-const DEFAULTS: [(&str, &str); 8] = *tau_tools::pairs!(
-    "make=Makefile make=makefile make=GNUmakefile gmake=Makefile just=justfile ninja=build.ninja \
-     npm=package.json rake=Rakefile"
-);
+/// Programs, and the files that they run by default, or that tell them what to run.
+const DEFAULTS: [(&str, &str); 16] = [
+    ("make gmake bmake", "Makefile makefile GNUmakefile BSDmakefile"),
+    ("just", "justfile Justfile .justfile"),
+    ("ninja samu", "build.ninja"),
+    ("npm npx pnpm yarn bun bunx", "package.json"),
+    ("rake", "Rakefile"),
+    ("bundle", "Gemfile"),
+    ("cargo", "build.rs Cargo.toml config.toml rust-toolchain.toml"),
+    (
+        "pytest py.test python python3 uv tox nox",
+        "conftest.py pytest.ini pyproject.toml setup.py setup.cfg tox.ini noxfile.py",
+    ),
+    ("cmake", "CMakeLists.txt"),
+    ("meson", "meson.build"),
+    ("gradle gradlew", "build.gradle build.gradle.kts settings.gradle settings.gradle.kts"),
+    ("mvn mvnw ant", "pom.xml build.xml"),
+    ("scons", "SConstruct"),
+    ("task", "Taskfile.yml Taskfile.yaml"),
+    ("composer", "composer.json"),
+    ("deno", "deno.json deno.jsonc"),
+];
 /// Programs that never run the files they are given.
 const MOVING: [&str; 8] = ["git", "chmod", "cp", "mv", "ln", "install", "tee", "touch"];
 /// Files with more texts than this have them joined into one.
@@ -27,7 +45,33 @@ const MAX_ROUNDS: usize = 3;
 
 /// Whether a program runs a file that no word names.
 pub(in crate::permissions) fn reads_by_itself(name: &str) -> bool {
-    DEFAULTS.iter().any(|(of, _)| *of == name)
+    DEFAULTS.iter().any(|(of, _)| has(of, name))
+}
+
+/// The parts that run a file which another part writes, and that no word names as a script: what they do is unknown.
+pub(super) fn runners(parts: &[Part]) -> impl Iterator<Item = &Part> {
+    let edits = |part: &Part| {
+        let is_inner =
+            |word: &Word| word.display().starts_with("-i") || word.display().starts_with("--in-place");
+        let program = part.words.first().and_then(name).unwrap_or_default();
+        has("sed gsed perl ruby", &program) && part.words.iter().any(is_inner)
+    };
+    let written = |part: &Part| {
+        let edited = part.words.iter().skip(1).filter(|_| edits(part)).filter_map(name);
+        targets(part).chain(edited).collect::<Vec<_>>()
+    };
+    let written: Vec<(usize, Vec<String>)> = match parts.len() {
+        0 | 1 => Vec::new(),
+        _ => parts.iter().map(written).enumerate().filter(|(_, names)| !names.is_empty()).collect(),
+    };
+    parts.iter().enumerate().filter_map(move |(at, part)| {
+        let program = part.words.first().filter(|_| !written.is_empty()).and_then(name)?;
+        let files =
+            DEFAULTS.iter().filter(|(of, _)| has(of, &program)).flat_map(|(_, files)| files.split(' '));
+        let files: Vec<&str> = files.collect();
+        let others = written.iter().filter(|(writer, _)| *writer != at).flat_map(|(_, names)| names);
+        others.into_iter().any(|name| files.contains(&name.as_str())).then_some(part)
+    })
 }
 
 /// The files of a command by name, and what is in each.
@@ -110,8 +154,9 @@ fn named_file_texts<'a>(
     let read = part.redirects.iter().filter(|redirect| redirect.direction == Direction::Read);
     let named = part.words.iter().chain(read.map(|redirect| &redirect.target)).filter_map(name);
     let program = part.words.first().and_then(name);
-    let defaults = DEFAULTS.iter().filter(move |(of, _)| program.as_deref() == Some(of));
-    let mut names: Vec<String> = named.chain(defaults.map(|(_, file)| (*file).to_owned())).collect();
+    let defaults = DEFAULTS.iter().filter(move |(of, _)| program.as_deref().is_some_and(|it| has(of, it)));
+    let defaults = defaults.flat_map(|(_, files)| files.split(' ')).map(str::to_owned);
+    let mut names: Vec<String> = named.chain(defaults).collect();
     names.dedup();
     let held = names.into_iter().filter_map(|name| files.get(&name)).flatten();
     held.filter(move |(writer, _)| *writer != at)
