@@ -128,8 +128,10 @@ pub(super) fn on_action_result(
             view.list.said = Some(report(&answer));
             look(model, effects);
         }
-        None if sessions::on_archive_result(model, ticket, &answer, effects) => {}
         None => {
+            if sessions::on_archive_result(model, ticket, &answer, effects) {
+                return;
+            }
             if let Err(error) = answer {
                 model.transcript.notice(NoticeLevel::Warning, &error, None);
             }
