@@ -73,19 +73,21 @@ pub(crate) fn find(
             return Err(SharedFolder(folder.clone()));
         }
     }
-    let root = settings.session_root(paths);
-    let own_root = root == paths.sessions();
-    let mut sessions = Vec::new();
-    let mut directories = BTreeSet::new();
-    list::list(&root, None, &mut |row| {
-        sessions.push(row.path);
-        directories.insert(row.cwd);
-        true
-    });
+    let own = paths.sessions();
+    let (mut sessions, mut directories) = (Vec::new(), BTreeSet::new());
+    for root in BTreeSet::from([&own, &settings.session_root(paths)]) {
+        list::list(root, None, &mut |row| {
+            // In a folder of the user's choice only the sessions are tau's.
+            if !row.path.starts_with(&own) {
+                sessions.push(row.path);
+            }
+            directories.insert(row.cwd);
+            true
+        });
+    }
+    sessions.push(own);
     let keys = vec![paths.config.join("auth.json"), paths.config.join(TOKENS_FILE), paths.mcp_logins()];
     let history = vec![paths.data.join("prompts.jsonl"), paths.data.join("proxy-usage.json")];
-    // In a folder of the user's choice only the sessions are tau's.
-    let sessions = if own_root { vec![root] } else { sessions };
     let named = [
         ("keys and logins", keys),
         ("sessions", sessions),
@@ -209,6 +211,37 @@ mod tests {
                 ("outputs of tools", 1),
             ];
             assert_eq!(kinds(&paths, &temporary), expected, "{paths:?}");
+        }
+    }
+
+    /// As before `session_dir` was set, and after.
+    #[test]
+    fn sessions_of_both_folders_are_sessions() {
+        let dir = tempfile::tempdir().unwrap();
+        let (paths, chosen) = (Paths::under(&dir.path().join("tau")), dir.path().join("chosen"));
+        let session = |file: PathBuf, project: &str| {
+            let cwd = dir.path().join(project);
+            let own = cwd.join(".tau/config.local.toml");
+            let head = serde_json::json!({"type": "session", "version": 3, "id": project, "cwd": cwd,
+                "timestamp": "2026-01-01T00:00:00.000Z"});
+            for (path, text) in [(&file, format!("{head}\n")), (&own, String::new())] {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            }
+            (file, own)
+        };
+        let (_, of_old) = session(paths.sessions().join("--old--/a.jsonl"), "old");
+        let (new, of_new) = session(chosen.join("b.jsonl"), "new");
+        std::fs::write(chosen.join("notes.txt"), "mine").unwrap();
+        for (session_dir, sessions, projects) in [
+            (None, vec![paths.sessions()], vec![of_old.clone()]),
+            (Some(chosen), vec![new, paths.sessions()], vec![of_new, of_old]),
+        ] {
+            let settings = Settings { session_dir, ..Settings::default() };
+            let found = find(&settings, &paths, &dir.path().join("tmp")).unwrap();
+            let found: Vec<_> = found.into_iter().map(|written| (written.kind, written.paths)).collect();
+            let expected = [("sessions", sessions), ("rules and settings of projects, only yours", projects)];
+            assert_eq!(found, expected);
         }
     }
 
