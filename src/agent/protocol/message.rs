@@ -387,9 +387,12 @@ pub struct BashExecution {
     /// The end of its output, without terminal escapes.
     #[serde(default)]
     pub output: String,
-    /// The exit code; absent if the command was cancelled or killed.
+    /// The exit code; absent if the command was cancelled or killed, or if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
+    /// True if another program ran it, which did not note how it ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exit_unknown: bool,
     /// True if the user stopped it.
     #[serde(default)]
     pub cancelled: bool,

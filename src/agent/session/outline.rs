@@ -206,6 +206,7 @@ fn of_message(message: &Message, titles: &HashMap<String, String>) -> (RowKind, 
         Message::BashExecution(run) => {
             let end = match run.exit_code {
                 _ if run.cancelled => " ■".to_owned(),
+                _ if run.exit_unknown => String::new(),
                 Some(0) => String::new(),
                 Some(code) => format!(" ✗{code}"),
                 None => " ✗".to_owned(),

@@ -15,6 +15,8 @@ pub enum CommandEnd {
     Exit(i32),
     Cancelled,
     Killed,
+    /// It ended, and nobody knows how.
+    Unknown,
 }
 
 /// A command of the user.
@@ -65,6 +67,7 @@ impl CommandPanel {
         self.end = Some(match message.exit_code {
             _ if message.cancelled => CommandEnd::Cancelled,
             Some(code) => CommandEnd::Exit(code),
+            None if message.exit_unknown => CommandEnd::Unknown,
             None => CommandEnd::Killed,
         });
         self.full_output = message.full_output_path.as_deref().map(Printable::line);

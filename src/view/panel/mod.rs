@@ -134,6 +134,7 @@ pub(crate) fn command_head(
         Some(CommandEnd::Cancelled) if took.is_empty() => ("■ stopped".to_owned(), ThemeToken::Muted),
         Some(CommandEnd::Cancelled) => (format!("■ stopped after {took}"), ThemeToken::Muted),
         Some(CommandEnd::Killed) => (after("✗ killed"), ThemeToken::ToolError),
+        Some(CommandEnd::Unknown) => (took, ThemeToken::Muted),
     };
     let remarks =
         [(command.private, "hidden from the model"), (command.without_sandbox, "without the sandbox")];
@@ -173,7 +174,7 @@ pub(crate) fn command_body(
 ) -> Vec<Row> {
     let end = match command.end {
         None => OutputEnd::Open,
-        Some(CommandEnd::Exit(0) | CommandEnd::Cancelled) => OutputEnd::Done,
+        Some(CommandEnd::Exit(0) | CommandEnd::Cancelled | CommandEnd::Unknown) => OutputEnd::Done,
         Some(CommandEnd::Exit(_) | CommandEnd::Killed) => OutputEnd::Failed,
     };
     let shown =

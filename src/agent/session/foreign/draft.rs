@@ -83,7 +83,14 @@ impl Draft {
     /// Adds a command that the user ran.
     pub(super) fn command(&mut self, id: &str, parent: Option<At>, time: i64, run: CommandRun) -> At {
         let (command, output, exit_code) = run;
-        let run = BashExecution { command, output, exit_code, timestamp: time, ..BashExecution::default() };
+        let run = BashExecution {
+            command,
+            output,
+            exit_code,
+            exit_unknown: exit_code.is_none(),
+            timestamp: time,
+            ..BashExecution::default()
+        };
         self.add(id, parent, time, Body::Message { message: Message::BashExecution(run).into() })
     }
 
