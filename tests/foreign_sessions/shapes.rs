@@ -70,6 +70,23 @@ fn without_ids() -> (Vec<Value>, Vec<&'static str>, &'static str) {
     )
 }
 
+/// Lines that were written at once: an answer before the command that it hangs on.
+fn out_of_order() -> (Vec<Value>, Vec<&'static str>, &'static str) {
+    let on = |parent: &str, line: Value| with(line, json!({ "parentUuid": parent }));
+    (
+        vec![
+            user("begin"),
+            on("l3", answer("m1", text("one"))),
+            on("l0", user("<bash-input>a</bash-input>")),
+            user("<bash-stdout>out</bash-stdout>"),
+            on("l1", user("next")),
+            answer("m2", text("two")),
+        ],
+        vec!["user: begin", "user: Ran `a`\n```\nout\n```", "assistant: one", "user: next", "assistant: two"],
+        "",
+    )
+}
+
 /// The sessions of Claude Code, the requests that they become, and a sentence about what stays behind.
 fn of_claude() -> Vec<(Vec<Value>, Vec<&'static str>, &'static str)> {
     let call = json!([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "a"}}]);
@@ -138,6 +155,7 @@ fn of_claude() -> Vec<(Vec<Value>, Vec<&'static str>, &'static str)> {
             "",
         ),
         without_ids(),
+        out_of_order(),
     ]
 }
 

@@ -87,9 +87,11 @@ pub struct SessionRow {
 }
 
 impl SessionRow {
-    /// Its name, or its first prompt.
+    /// Its name, or its first prompt. Sessions of other agents are listed only if they have messages.
     pub fn title(&self) -> String {
-        self.name_or_prompt().unwrap_or_else(|| "(no messages yet)".to_owned())
+        let is_begun = self.messages > 0 || self.source.is_foreign();
+        let empty = if is_begun { "(no text)" } else { "(no messages yet)" };
+        self.name_or_prompt().unwrap_or_else(|| empty.to_owned())
     }
 
     /// The title on one line; `None` if nothing was said yet. A name of another program can have several.

@@ -15,7 +15,7 @@ use crate::settings::private_files::{read_capped, write_private};
 use tau_protocol::session_row::SessionRow;
 
 /// The first line of an index: its version. The index is ignored if it differs.
-const VERSION: &str = "tau sessions 6";
+const VERSION: &str = "tau sessions 7";
 /// The size limit of an index, in bytes: some hundred thousand sessions.
 const MAX_SIZE: u64 = 256 * 1024 * 1024;
 

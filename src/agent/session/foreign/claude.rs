@@ -5,21 +5,22 @@
 
 mod user_text;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::calls::call;
-use super::content::{number_of, text_of};
+use super::content::{UserText, is_picture, number_of, text_of};
 use super::draft::{At, CallResult, Conversation, Draft, empty_answer};
 use super::scan;
 use crate::session::entry::millis;
+use crate::session::read::lines;
 use tau_protocol::message::{Block, StopReason, Usage};
 use tau_protocol::model::Api;
 use tau_tools::Content;
-use user_text::{CAVEAT, UserText, classify_text, own_words, split_notes};
+use user_text::{CAVEAT, classify_text, own_words, split_notes};
 
 /// The fields of a line that lists need, and by which it is recognised.
 #[derive(Debug, Default, Deserialize)]
@@ -51,30 +52,26 @@ impl<'a> Glance<'a> {
         serde_json::from_slice::<Glance<'a>>(line).ok().filter(|glance| glance.kind.is_some())
     }
 
-    /// The text of a user message; `None` for other lines, and for a command of the program itself, which the
+    /// The words of the user in a line; nothing in other lines, and in a command of the program itself, which the
     /// message before may have announced.
-    pub(super) fn prompt(&self, is_announced: bool) -> Option<String> {
+    pub(super) fn said(&self, is_announced: bool) -> UserText {
         if self.kind.as_deref() != Some("user")
             || self.is_meta
             || self.is_sidechain
             || self.is_compact_summary
         {
-            return None;
+            return UserText::Nothing;
         }
-        let message: Value = serde_json::from_str(self.message?.get()).ok()?;
-        let content = message.get("content")?;
+        let message = self.message.and_then(|message| serde_json::from_str::<Value>(message.get()).ok());
+        let content = message.as_ref().and_then(|message| message.get("content")).unwrap_or(&Value::Null);
         let text_said = |text| Some(own_words(text)).filter(|text: &&str| !text.is_empty());
-        let first = match content {
-            Value::String(text) => text_said(text.as_str()),
-            Value::Array(blocks) => {
-                blocks.iter().filter_map(|block| text_of(block, "text")).find_map(text_said)
-            }
-            _ => None,
-        };
-        match classify_text(first?) {
-            UserText::Slash(_) if is_announced => None,
-            UserText::Prompt(text) | UserText::Slash(text) => Some(text),
-            _ => None,
+        let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut texts = blocks.iter().filter_map(|block| text_of(block, "text")).chain(content.as_str());
+        match texts.find_map(text_said).map(classify_text) {
+            Some(UserText::Slash(_)) if is_announced => UserText::Nothing,
+            Some(text) => text,
+            None if blocks.iter().any(is_picture) => UserText::Prompt(String::new()),
+            None => UserText::Nothing,
         }
     }
 
@@ -161,8 +158,12 @@ pub(super) fn subagents(path: &Path) -> usize {
 
 /// The conversation in the lines of a file, or in those of its end.
 pub(super) fn read(bytes: &[u8]) -> Conversation {
-    let mut reader = Reader::default();
-    let torn = scan::objects(bytes, |line| reader.line(line));
+    let glances = lines(bytes).filter_map(Glance::of).filter(|glance| !glance.is_sidechain);
+    let unread = glances.filter_map(|glance| Some(glance.uuid?.into_owned())).collect();
+    let mut reader = Reader { unread, ..Reader::default() };
+    let torn = scan::objects(bytes, |line| reader.line_in_turn(line));
+    // They are attached to each other, or to lines that cannot be read.
+    std::mem::take(&mut reader.waiting).values().flatten().for_each(|line| reader.line(line));
     reader.draft.into_conversation(reader.cwd.unwrap_or_default(), reader.name.or(reader.summary), torn)
 }
 
@@ -176,6 +177,10 @@ struct Reader {
     summaries: Summaries,
     /// The last of them, which is the name if there is no other.
     summary: Option<String>,
+    /// The ids of the lines that come later.
+    unread: HashSet<String>,
+    /// The lines that are attached to one of those, by its id.
+    waiting: BTreeMap<String, Vec<Value>>,
     /// The entry of each line by its id, or the one it is attached to.
     lines: HashMap<String, Option<At>>,
     /// The answers, by the ids of their messages.
@@ -195,6 +200,24 @@ struct Reader {
 }
 
 impl Reader {
+    /// Reads a line as soon as the one that it is attached to was read: the program writes several at once, not always
+    /// in their order.
+    fn line_in_turn(&mut self, line: &Value) {
+        if let Some(parent) = parent_id(line).filter(|parent| self.unread.contains(*parent)) {
+            return self.waiting.entry(parent.to_owned()).or_default().push(line.clone());
+        }
+        let id_of = |line: &Value| text_of(line, "uuid").unwrap_or_default().to_owned();
+        self.line(line);
+        let mut read = vec![id_of(line)];
+        while let Some(id) = read.pop() {
+            self.unread.remove(&id);
+            for line in self.waiting.remove(&id).unwrap_or_default() {
+                self.line(&line);
+                read.push(id_of(&line));
+            }
+        }
+    }
+
     fn line(&mut self, line: &Value) {
         let kind = text_of(line, "type").unwrap_or_default();
         let summary = text_of(line, "leafUuid").zip(text_of(line, "summary"));
@@ -252,8 +275,7 @@ impl Reader {
     /// The entry that a line is attached to. If the parent is not in the file, it was lost: the previous line
     /// replaces it.
     fn parent(&self, line: &Value) -> Option<At> {
-        let named = ["parentUuid", "logicalParentUuid"].iter().find_map(|field| text_of(line, field));
-        let at = match named.map(|id| self.lines.get(id)) {
+        let at = match parent_id(line).map(|id| self.lines.get(id)) {
             None => None,
             Some(None) => self.before,
             Some(Some(at)) => *at,
@@ -437,6 +459,11 @@ impl Reader {
         }
         at
     }
+}
+
+/// The id of the line that a line is attached to.
+fn parent_id(line: &Value) -> Option<&str> {
+    ["parentUuid", "logicalParentUuid"].iter().find_map(|field| text_of(line, field))
 }
 
 fn is(value: &Value, flag: &str) -> bool {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::calls::call;
-use super::content::{number_of, text_of};
+use super::content::{UserText, is_picture, number_of, text_of};
 use super::draft::{At, CallResult, CommandRun, Conversation, Draft, empty_answer};
 use super::scan;
 use crate::session::entry::millis;
@@ -122,20 +122,24 @@ fn is_compaction_output(value: &Value) -> bool {
     value.get("metadata").and_then(|data| data.get("compaction_output")?.as_bool()) == Some(true)
 }
 
-/// The text of a user message; `None` for other lines.
-pub(super) fn prompt(line: &[u8]) -> Option<String> {
+/// The words of the user in a line; nothing in other lines.
+pub(super) fn said(line: &[u8]) -> UserText {
     // Long lines of other kinds come before it.
     if !has(line, b"\"user\"") {
-        return None;
+        return UserText::Nothing;
     }
-    let value: Value = serde_json::from_slice(line).ok()?;
-    let item = item(&value).filter(|item| text_of(item, "role") == Some("user"))?;
-    let blocks = item.get("content")?.as_array()?;
-    blocks
-        .iter()
-        .filter_map(|block| text_of(block, "text"))
-        .find(|text| !is_of_program(text) && !is_for_model(text) && command_run(text).is_none())
-        .map(|text| request(text).to_owned())
+    let value = serde_json::from_slice::<Value>(line).unwrap_or_default();
+    let item = item(&value).filter(|item| text_of(item, "role") == Some("user"));
+    let blocks = item.and_then(|item| item.get("content")?.as_array()).map(Vec::as_slice).unwrap_or_default();
+    let mut texts = blocks.iter().filter_map(|block| text_of(block, "text"));
+    match texts.find(|text| !is_of_program(text) && !is_for_model(text)) {
+        Some(text) => match command_run(text) {
+            Some((command, ..)) => UserText::Command(command),
+            None => UserText::Prompt(request(text).to_owned()),
+        },
+        None if blocks.iter().any(is_picture) => UserText::Prompt(String::new()),
+        None => UserText::Nothing,
+    }
 }
 
 /// The prompt in a text, without what an editor has put before it.

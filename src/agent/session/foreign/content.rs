@@ -42,6 +42,25 @@ fn thinking(text: &str) -> Shape {
     Shape::Block(Block::Thinking { thinking: text.to_owned(), thinking_signature: None, redacted: false })
 }
 
+/// The kinds of messages in the user's role.
+#[derive(Debug, PartialEq)]
+pub(super) enum UserText {
+    Prompt(String),
+    /// A command that is a prompt, unless the program does it itself.
+    Slash(String),
+    /// A shell command.
+    Command(String),
+    /// The output of a command.
+    Output(String),
+    /// Text that the program wrote for itself.
+    Nothing,
+}
+
+/// Whether a block is a picture.
+pub(super) fn is_picture(block: &Value) -> bool {
+    matches!(text_of(block, "type"), Some("image" | "input_image"))
+}
+
 pub(super) fn text_of<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
     value.get(field).and_then(Value::as_str)
 }

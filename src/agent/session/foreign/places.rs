@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::claude_folder::{self, ClaudeFolder};
+use super::content::UserText;
 use super::sniff::sniff;
 use super::{claude, codex, codex_names, opencode, scan};
 use crate::session::entry::millis;
@@ -261,7 +262,7 @@ pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Optio
         seen.name = Some(name);
     }
     seen.name = seen.name.or(seen.summary).filter(|name| !name.trim().is_empty());
-    if seen.is_helper || seen.first_prompt.is_none() && seen.name.is_none() {
+    if seen.is_helper || !seen.has_message {
         return None;
     }
     let changed = times::millis(file.modified);
@@ -275,7 +276,7 @@ pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Optio
         source: origin,
         cwd: normalise(&seen.cwd?),
         name: seen.name,
-        first_prompt: seen.first_prompt.unwrap_or_default(),
+        first_prompt: seen.first_prompt.or(seen.first_command).unwrap_or_default(),
         created: seen.created.unwrap_or(changed),
         modified: seen.latest.unwrap_or(changed),
         messages: seen.messages,
@@ -293,19 +294,35 @@ struct ForeignFacts {
     /// A summary, which is the name if there is no other.
     summary: Option<String>,
     first_prompt: Option<String>,
+    /// The first command that the user ran, which is the title without a prompt.
+    first_command: Option<String>,
     created: Option<i64>,
     latest: Option<i64>,
+    has_message: bool,
     messages: u64,
     /// Whether it belongs to another session.
     is_helper: bool,
 }
 
 impl ForeignFacts {
-    fn prompt(&mut self, text: &str) {
-        self.messages = self.messages.saturating_add(1);
-        if self.first_prompt.is_none() {
-            self.first_prompt = title::opening(text).map(|line| line.chars().take(PROMPT).collect());
+    fn said(&mut self, words: UserText) {
+        let start = |text: &str| title::opening(text).map(|line| line.chars().take(PROMPT).collect());
+        match words {
+            UserText::Prompt(text) | UserText::Slash(text) => {
+                self.message();
+                self.first_prompt = self.first_prompt.take().or_else(|| start(&text));
+            }
+            UserText::Command(command) => {
+                self.first_command = self.first_command.take().or_else(|| start(&format!("!{command}")));
+            }
+            UserText::Output(_) => self.message(),
+            UserText::Nothing => {}
         }
+    }
+
+    fn message(&mut self) {
+        self.has_message = true;
+        self.messages = self.messages.saturating_add(1);
     }
 
     fn time(&mut self, text: &str) {
@@ -386,14 +403,12 @@ impl Look for ClaudeSession {
         }
         match glance.answer() {
             Some(answer) if answer != self.answer => {
-                self.seen.messages = self.seen.messages.saturating_add(1);
+                self.seen.message();
                 self.answer = answer;
             }
             Some(_) => {}
             None => {
-                if let Some(prompt) = glance.prompt(self.is_announced) {
-                    self.seen.prompt(&prompt);
-                }
+                self.seen.said(glance.said(self.is_announced));
                 if glance.message.is_some() {
                     self.is_announced = glance.is_caveat();
                 }
@@ -431,11 +446,12 @@ impl Look for CodexSession {
         if let Some(time) = codex::time(line) {
             self.seen.time(time);
         }
-        if let Some(prompt) = codex::prompt(line) {
-            self.seen.prompt(&prompt);
-        } else if codex::is_answer(line) {
-            self.seen.messages = self.seen.messages.saturating_add(1);
+        let words = codex::said(line);
+        // Its output is in the same line.
+        if codex::is_answer(line) || matches!(words, UserText::Command(_)) {
+            self.seen.message();
         }
+        self.seen.said(words);
     }
 
     fn facts_mut(&mut self) -> &mut ForeignFacts {

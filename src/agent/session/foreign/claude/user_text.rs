@@ -1,5 +1,6 @@
 //! Tells the words of the user from those that Claude Code writes in the user's role.
 
+use super::super::content::UserText;
 use tau_protocol::message::Block;
 
 /// The words of the program before a command for itself, which the model is not to answer.
@@ -33,20 +34,6 @@ pub(super) fn own_words(text: &str) -> &str {
             None => return trimmed,
         }
     }
-}
-
-/// The kinds of messages in the user's role.
-#[derive(Debug, PartialEq)]
-pub(super) enum UserText {
-    Prompt(String),
-    /// A command that is a prompt, unless the program does it itself.
-    Slash(String),
-    /// A shell command.
-    Command(String),
-    /// The output of a command.
-    Output(String),
-    /// Text that the program wrote for itself.
-    Nothing,
 }
 
 /// Classifies by whole elements: words that only begin like one are the user's.

@@ -1,14 +1,20 @@
 //! Tests the rows of other agents' sessions.
 
 use super::*;
+use crate::session::Session;
 use tau_protocol::message::Message;
 use tau_protocol::session_row::SessionOrigin;
 
 fn row_of_lines(lines: &[String]) -> Option<SessionRow> {
+    listed_and_opened(lines, SessionOrigin::Claude).0
+}
+
+/// The row of a session with these lines, and the session.
+fn listed_and_opened(lines: &[String], origin: SessionOrigin) -> (Option<SessionRow>, Option<Session>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("0b5e1c2a-0000-4000-8000-000000000001.jsonl");
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
-    row_of(&path, SessionOrigin::Claude)
+    (row_of(&path, origin), Session::original(&path, origin).ok())
 }
 
 fn user_line(content: &serde_json::Value, is_meta: bool) -> String {
@@ -75,6 +81,57 @@ fn commands_of_the_program_and_its_notes_are_no_titles() {
     ] {
         let lines: Vec<String> = before.into_iter().chain([user_line(&"continue".into(), false)]).collect();
         assert_eq!(row_of_lines(&lines).unwrap().first_prompt, title);
+    }
+}
+
+/// Lists have what can be opened, typed or not, and nothing else.
+#[test]
+fn a_session_with_any_message_is_listed() {
+    let of_claude = |lines: &[serde_json::Value]| {
+        let line = |(at, content): (usize, &serde_json::Value)| {
+            let fields = if content.is_object() { content.to_string() } else { user_line(content, false) };
+            fields.replace("\"uuid\":\"u\"", &format!("\"uuid\":\"u{at}\""))
+        };
+        (SessionOrigin::Claude, lines.iter().enumerate().map(line).collect::<Vec<_>>())
+    };
+    let of_codex = |lines: &[serde_json::Value]| {
+        let meta = serde_json::json!({"type": "session_meta", "payload": {"id": "c", "cwd": "/w"}});
+        let line = |content: &serde_json::Value| {
+            let message = serde_json::json!({"type": "message", "role": "user", "content": [content]});
+            serde_json::json!({"type": "response_item", "payload": message}).to_string()
+        };
+        (SessionOrigin::Codex, std::iter::once(meta.to_string()).chain(lines.iter().map(line)).collect())
+    };
+    let block =
+        |kind: &str, field: &str, value: serde_json::Value| serde_json::json!({"type": kind, field: value});
+    let data = serde_json::json!({"type": "base64", "media_type": "image/png", "data": "AAAA"});
+    let (picture, document) = (block("image", "source", data), block("document", "source", "x".into()));
+    let answer = serde_json::json!({"type": "assistant", "sessionId": "s", "cwd": "/w", "uuid": "u",
+        "message": {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "seen"}]}});
+    let name = serde_json::json!({"type": "custom-title", "customTitle": "Mine", "sessionId": "s"});
+    let local = "<command-name>/clear</command-name>\n<command-message>clear</command-message>";
+    let run = ["<bash-input>ls</bash-input>", "<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>"];
+    let [input, output] = run.map(serde_json::Value::from);
+    let ran = "<user_shell_command>\n<command>\nls\n</command>\n<result>\nOutput:\na\n</result>";
+    let shot = block("input_image", "image_url", "data:image/png;base64,AAAA".into());
+    for ((origin, lines), title) in [
+        (of_claude(&[serde_json::json!([picture])]), Some("(no text)")),
+        (of_claude(&[serde_json::json!([document]), answer]), Some("(no text)")),
+        (of_claude(&[input.clone(), output.clone()]), Some("!ls")),
+        (of_claude(&[input, output, "and then".into()]), Some("and then")),
+        (of_claude(&[local.into(), name]), None),
+        (of_codex(&[block("input_text", "text", ran.into())]), Some("!ls")),
+        (of_codex(&[shot]), Some("(no text)")),
+        (of_codex(&[]), None),
+    ] {
+        let (row, session) = listed_and_opened(&lines, origin);
+        assert_eq!(row.map(|row| row.title()).as_deref(), title, "{lines:?}");
+        assert_eq!(session.is_some(), title.is_some(), "{lines:?}");
+        for message in session.iter().flat_map(|session| session.context().messages) {
+            // Neither program notes here how a command ended.
+            let Message::BashExecution(run) = message.as_ref() else { continue };
+            assert_eq!((run.exit_code, run.exit_unknown), (None, true));
+        }
     }
 }
 
@@ -151,7 +208,7 @@ fn what_older_versions_wrote_is_listed() {
     assert_eq!(super::super::sniff::sniff(&codex), Some(SessionOrigin::Codex));
     let row = row_of(&codex, SessionOrigin::Codex).unwrap();
     assert_eq!((row.id.as_str(), row.cwd.as_path()), ("cb", Path::new("/w")));
-    assert_eq!((row.first_prompt.as_str(), row.messages), ("an old question", 2));
+    assert_eq!((row.first_prompt.as_str(), row.messages), ("an old question", 3));
     let session = crate::session::Session::original(&codex, SessionOrigin::Codex).unwrap();
     let messages = session.context().messages;
     let Some(Message::BashExecution(run)) = messages.first().map(AsRef::as_ref) else {
