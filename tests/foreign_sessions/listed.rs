@@ -96,6 +96,37 @@ fn the_picker_shows_searches_opens_and_continues_them() {
     screen.type_keys("\x1b");
 }
 
+#[test]
+fn files_of_other_agents_are_imported() {
+    let put = PUT.replace("RECORDINGS", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/foreign_sessions"));
+    let screen = Screen::prepared(&put, "--model demo", 120, 36);
+    let line = |id: &str, parent: Option<&str>, content: &str| {
+        let message = serde_json::json!({"role": "user", "content": content});
+        serde_json::json!({"type": "user", "sessionId": "s", "cwd": "/w", "uuid": id, "parentUuid": parent,
+            "timestamp": "2026-03-02T09:00:01.000Z", "message": message})
+        .to_string()
+    };
+    let command = [
+        line("a", None, "<bash-input>run that</bash-input>"),
+        line("b", Some("a"), "<bash-stdout>its output</bash-stdout><bash-stderr></bash-stderr>"),
+    ];
+    fs::write(screen.home().join("c.jsonl"), command.join("\n")).unwrap();
+    for (path, text, program) in [
+        ("claude.before/projects/*/*.jsonl", "The basket moves along now.", "Claude Code"),
+        ("codex.before/sessions/2026/03/03/*.jsonl", "A missing comma.", "Codex"),
+        ("c.jsonl", "its output", "Claude Code"),
+    ] {
+        let find = format!("cp {path} imported.jsonl");
+        let copied = Command::new("sh").args(["-c", &find]).current_dir(screen.home()).output_in_time();
+        assert!(copied.status.success(), "{copied:?}");
+        screen.type_keys(&format!("/import {}\r", screen.home().join("imported.jsonl").display()));
+        screen.wait_for(text);
+        screen.wait_for(&format!("a session of {program}"));
+    }
+    assert!(screen.text().contains("$ run that") && !screen.text().contains("killed"), "{}", screen.text());
+    assert_eq!(own_sessions(&screen), 0);
+}
+
 struct Home(tempfile::TempDir);
 
 impl Home {

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::engine::announce;
 use crate::engine::state::Engine;
 use crate::session::entry::Body;
+use crate::session::foreign::sniff::sniff;
 use crate::session::tail::TAIL;
 use crate::session::{Access, Session, SessionError};
 use crate::undo::{NOT_RECORDED, prompts};
@@ -29,10 +30,16 @@ pub(crate) fn refuses_change(engine: &mut Engine, change: &SessionChange) -> boo
                 }
             }
         }
-        SessionChange::Open { path } => !is_open(engine, path) && refuses_file(engine, path, Access::Write),
+        SessionChange::Open { path } => {
+            !is_open(engine, path) && refuses_session(engine, Session::open_tail(path, Access::Write, TAIL))
+        }
         SessionChange::Import { path } => {
             let path = resolve(&engine.config.place.cwd, &path.to_string_lossy());
-            refuses_file(engine, &path, Access::Read)
+            let opened = match sniff(&path) {
+                Some(origin) => Session::original(&path, origin),
+                None => Session::open_tail(&path, Access::Read, TAIL),
+            };
+            refuses_session(engine, opened)
         }
         SessionChange::New
         | SessionChange::Continued { .. }
@@ -72,9 +79,9 @@ fn refuse_restore(engine: &mut Engine, what: &str, error: &str, hint: Option<&st
     engine.notice(NoticeLevel::Error, UserError::new(what).because(error), hint);
 }
 
-/// Refuses a file that cannot be opened. Whether a lock without an apparent owner stays is seen later.
-fn refuses_file(engine: &mut Engine, path: &Path, access: Access) -> bool {
-    match Session::open_tail(path, access, TAIL) {
+/// Refuses a session that cannot be opened. Whether a lock without an apparent owner stays is seen later.
+fn refuses_session(engine: &mut Engine, opened: Result<Session, SessionError>) -> bool {
+    match opened {
         Ok(_) => false,
         Err(SessionError::Locked { owner, .. }) if owner.pid == 0 => false,
         Err(error) => {
