@@ -37,8 +37,8 @@ const MAX_NPMRC: u64 = 256 * 1024;
 const MAX_MANIFEST: usize = 4 * 1024 * 1024;
 /// The maximum size of an archive, in bytes.
 const MAX_ARCHIVE: usize = MAX_SIZE as usize;
-/// Folders that are not part of a package.
-const LEFT_OUT: [&str; 3] = [".git", "node_modules", ".venv"];
+/// Files and folders that are not part of a package: of git, of package managers, and of macOS.
+const LEFT_OUT: [&str; 5] = [".git", "node_modules", ".venv", "__MACOSX", ".DS_Store"];
 /// The variables that git gets.
 const OF_GIT: &[&str] = tau_tools::words!(
     "HOME PATH USER LANG TMPDIR XDG_CONFIG_HOME SSH_AUTH_SOCK GIT_SSH GIT_SSH_COMMAND GIT_CONFIG_GLOBAL \
@@ -185,6 +185,11 @@ async fn download(http: &Http, url: &str, limit: usize) -> Result<Vec<u8>, UserE
     http.download(url, limit).await.map_err(words)
 }
 
+/// Whether files and folders of this name are not part of a package. In `._NAME` macOS keeps the attributes of NAME.
+fn is_left_out(name: &str) -> bool {
+    LEFT_OUT.contains(&name) || name.starts_with("._")
+}
+
 /// Copies a folder without links; returns their number.
 fn copy(from: &Path, into: &Path) -> Result<usize, UserError> {
     let (mut open, mut links, mut seen, mut size) =
@@ -196,7 +201,7 @@ fn copy(from: &Path, into: &Path) -> Result<usize, UserError> {
             let entry = entry.map_err(named)?;
             let (path, to) = (entry.path(), into.join(entry.file_name()));
             let kind = entry.file_type().map_err(named)?;
-            if LEFT_OUT.iter().any(|name| entry.file_name() == *name) {
+            if is_left_out(&entry.file_name().to_string_lossy()) {
                 continue;
             }
             let meta = entry.metadata().map_err(named)?;
@@ -233,7 +238,8 @@ fn write(path: &Path, bytes: &[u8], is_executable: bool) -> Result<(), UserError
 /// Unpacks an archive, without the folder that may hold everything in it.
 fn unpack(bytes: &[u8], into: &Path) -> Result<FetchedFiles, UserError> {
     // The last of several files with the same name counts.
-    let archive::Files { files, links, .. } = archive::unpack(bytes)?;
+    let archive::Files { mut files, links, .. } = archive::unpack(bytes)?;
+    files.retain(|file| !file.path.split('/').any(is_left_out));
     let files: BTreeMap<String, archive::ArchiveFile> =
         files.into_iter().map(|file| (file.path.clone(), file)).collect();
     let top = files.keys().next().and_then(|path| path.split_once('/')).map(|(top, _)| format!("{top}/"));
@@ -241,10 +247,7 @@ fn unpack(bytes: &[u8], into: &Path) -> Result<FetchedFiles, UserError> {
     std::fs::create_dir_all(into).map_err(words)?;
     for (path, file) in &files {
         let path = path.strip_prefix(&top).unwrap_or(path);
-        let is_left_out = path.split('/').any(|part| LEFT_OUT.contains(&part));
-        if !is_left_out {
-            write(&into.join(path), &file.bytes, file.is_executable)?;
-        }
+        write(&into.join(path), &file.bytes, file.is_executable)?;
     }
     Ok(FetchedFiles { revision: None, links })
 }
@@ -402,6 +405,31 @@ mod tests {
         assert_eq!(registry_of("@corp/x", None, npmrc), "https://npm.corp/own");
         assert_eq!(registry_of("@other/x", Some("https://set/".to_owned()), npmrc), "https://set");
         assert_eq!(registry_of("@corp/x", None, ""), REGISTRY);
+    }
+
+    #[test]
+    fn files_of_macos_are_no_part_of_an_archive() {
+        let (mut tar, place) = (tar::Builder::new(Vec::new()), tempfile::tempdir().unwrap());
+        for path in [
+            ".DS_Store", "._plug", "__MACOSX/plug/._a.md", "plug/.DS_Store", "plug/._a.md", "plug/a.md",
+            "plug/.git/config",
+        ] {
+            let mut head = tar::Header::new_ustar();
+            head.set_size(4);
+            tar.append_data(&mut head, path, b"text".as_slice()).unwrap();
+        }
+        let into = place.path().join("files");
+        unpack(&tar.into_inner().unwrap(), &into).unwrap();
+        let names = |folder: &Path| {
+            let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+            entries.collect::<Vec<_>>()
+        };
+        assert_eq!(names(&into), ["a.md"]);
+        for name in [".DS_Store", "._a.md"] {
+            std::fs::write(into.join(name), "text").unwrap();
+        }
+        copy(&into, &place.path().join("copied")).unwrap();
+        assert_eq!(names(&place.path().join("copied")), ["a.md"]);
     }
 
     #[test]
