@@ -317,7 +317,7 @@ fn prices_and_abilities_of_models_are_taken_over() {
     let config = format!(r#"{{"provider": {{"corp": {provider}, "models": {{"big": {model}}}}}}}}}"#);
     home.write(".config/opencode/opencode.json", &config);
     let text = home.import(&["--write"]);
-    assert!(text.contains("tool_call") && text.contains("left: tau has no setting for it"), "{text}");
+    assert!(text.contains("tool_call") && text.contains("left: tau does not take it over"), "{text}");
     assert!(!text.contains("model big: cost") && !text.contains("modalities"), "{text}");
     let models = fs::read_to_string(home.at("tau/models.toml")).unwrap();
     for line in [

@@ -87,6 +87,44 @@ fn what_is_off_or_denied_there_stays_so() {
             "enabled = true",
         ),
         (
+            ".claude/settings.json",
+            r#"{"sandbox": {"enabled": true, "network": {"allowedDomains": []}, "excludedCommands": ["docker"]},
+                "cleanupPeriodDays": 14, "effortLevel": "high", "editorMode": "vim"}"#,
+            &[
+                "sandbox.enabled sandbox.level = workspace-write",
+                "sandbox.network: no domains sandbox.network = off",
+                "sandbox.excludedCommands left:",
+                "cleanupPeriodDays left: tau's is retention",
+                "effortLevel: high thinking = high",
+                "editorMode: vim editing_mode = vim",
+            ],
+            "retention",
+        ),
+        (
+            ".config/opencode/opencode.json",
+            r#"{"autoupdate": false, "compaction": {"auto": false, "prune": true},
+                "mcp": {"a": {"type": "local", "command": ["a"], "timeout": 20000}}}"#,
+            &[
+                "autoupdate: false update_check = false",
+                "compaction.auto: false auto_compact = false",
+                "compaction.prune left:",
+                "+timeout = 20",
+            ],
+            "20000",
+        ),
+        (
+            ".codex/config.toml",
+            "default_permissions = \"safe\"\nweb_search = \"live\"\n[permissions.safe]\nx = 1\n\
+             [history]\npersistence = \"none\"\n",
+            &[
+                "default_permissions left: tau's is sandbox.level",
+                "permissions left: tau's is sandbox.level",
+                "web_search left: tau's is web_search",
+                "history left: tau does not take it over",
+            ],
+            "permissions",
+        ),
+        (
             ".codex/config.toml",
             "approval_policy = { granular = { rules = true } }\n",
             &["approval_policy left:"],

@@ -12,15 +12,16 @@ use tau_agent::extensions::packages::{PackageRecord, layout};
 use tau_agent::settings::MAX_BYTES;
 use tau_agent::settings::claude_permissions::{self, Owner};
 use tau_agent::settings::hooks;
+use tau_protocol::model::ThinkingLevel;
 use tau_tools::counted::pluralize;
 use tau_tools::regular_files::read_text;
 use tau_tools::shell_word::quote;
 
 /// Parts of the settings that are taken over or said to be left, or about the program's own screen and state.
-const KNOWN: [&str; 16] = *tau_tools::words!(
+const KNOWN: [&str; 18] = *tau_tools::words!(
     "$schema permissions hooks disableAllHooks env model statusLine enabledPlugins extraKnownMarketplaces theme \
-     cleanupPeriodDays includeCoAuthoredBy spinnerTipsEnabled feedbackSurveyState autoUpdatesChannel \
-     skipDangerousModePermissionPrompt"
+     includeCoAuthoredBy spinnerTipsEnabled feedbackSurveyState autoUpdatesChannel \
+     skipDangerousModePermissionPrompt sandbox editorMode effortLevel"
 );
 pub(super) const WITHOUT_QUESTIONS: &str =
     "a mode without questions is your choice: /mode auto, or the sandbox";
@@ -149,11 +150,49 @@ fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
             found.leave_out(file, what, "a name of its own; choose one with /model");
         }
     }
+    if let Some(effort) = text_in(settings, "effortLevel") {
+        add_effort(found, file, "effortLevel", effort);
+    }
+    if text_in(settings, "editorMode") == Some("vim") {
+        found.change(file, "editorMode: vim", setting("editing_mode", "vim"));
+    }
+    if let Some(sandbox) = settings.get("sandbox") {
+        of_sandbox(found, file, sandbox);
+    }
     if let Some(line) = settings.get("statusLine") {
         match text_in(line, "command").filter(|command| !command.trim().is_empty()) {
             Some(command) => found.change(file, "statusLine", setting("status_command", command)),
             None => found.leave_out(file, "statusLine", "it has no command; status_line is tau's"),
         }
+    }
+}
+
+/// The sandbox. There commands reach the hosts that are allowed, here all or none.
+fn of_sandbox(found: &mut Collector, file: &Path, sandbox: &Value) {
+    if sandbox.get("enabled").and_then(Value::as_bool) != Some(true) {
+        return;
+    }
+    found.change(file, "sandbox.enabled", setting("sandbox.level", "workspace-write"));
+    let network = sandbox.get("network").unwrap_or(&Value::Null);
+    let allowed = network.get("allowedDomains").and_then(Value::as_array);
+    match allowed.map(Vec::len) {
+        Some(0) => found.change(file, "sandbox.network: no domains", setting("sandbox.network", "off")),
+        Some(_) => {
+            let why = "tau's sandbox.network is on or off, for all hosts";
+            found.leave_out(file, "sandbox.network.allowedDomains", why);
+        }
+        None => {}
+    }
+    found.rest(file, "sandbox.network.", network, &["allowedDomains"]);
+    found.rest(file, "sandbox.", sandbox, &["enabled", "network"]);
+}
+
+/// Notes how hard the model thinks.
+pub(super) fn add_effort(found: &mut Collector, file: &Path, field: &str, effort: &str) {
+    let what = format!("{field}: {effort}");
+    match ThinkingLevel::from_name(effort) {
+        Some(level) => found.change(file, what, setting("thinking", level.name())),
+        None => found.leave_out(file, what, "tau has no such level"),
     }
 }
 

@@ -5,15 +5,14 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::Places;
-use super::claude::{WITHOUT_QUESTIONS, setting};
+use super::claude::{WITHOUT_QUESTIONS, add_effort, setting};
 use super::found::{Change, Collector, Provider, ProviderModel, SetUp, fields, text_in, toml};
 use super::servers::{Variables, add_server};
-use tau_protocol::model::ThinkingLevel;
 
 /// Parts of the file that are taken over or said to be left, or about the program's own screen and state.
-const KNOWN: [&str; 19] = *tau_tools::words!(
+const KNOWN: [&str; 18] = *tau_tools::words!(
     "model model_provider model_providers model_context_window model_reasoning_effort approval_policy \
-     sandbox_mode sandbox_workspace_write mcp_servers notify profile profiles projects tui notice history \
+     sandbox_mode sandbox_workspace_write mcp_servers notify profile profiles projects tui notice \
      file_opener hide_agent_reasoning features"
 );
 const NO_TEXT: &str = "it is not a text";
@@ -85,11 +84,7 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
         found.change(file, format!("model: {model}"), setting("model", &format!("{provider}/{model}")));
     }
     if let Some(effort) = text_in(config, "model_reasoning_effort") {
-        let what = format!("model_reasoning_effort: {effort}");
-        match ThinkingLevel::from_name(effort) {
-            Some(level) => found.change(file, what, setting("thinking", level.name())),
-            None => found.leave_out(file, what, "tau has no such level"),
-        }
+        add_effort(found, file, "model_reasoning_effort", effort);
     }
     if let Some(policy) = text_in(config, "approval_policy") {
         let what = format!("approval_policy: {policy}");

@@ -118,6 +118,14 @@ pub(crate) struct ProviderModel {
     pub(crate) cost: Vec<(&'static str, f64)>,
 }
 
+/// Settings of other agents whose values mean nothing to tau, or more than was wanted, and the settings of tau for the
+/// purpose.
+const COUNTERPARTS: [(&str, &str); 9] = *tau_tools::pairs!(
+    "sandbox=sandbox.level default_permissions=sandbox.level permissions=sandbox.level filesystem=sandbox.writable \
+     cleanupPeriodDays=retention sessionRetention=retention web_search=web_search \
+     enableAutoUpdate=update_check disableAutoUpdate=update_check"
+);
+
 /// Collects the parts of one agent's set-up.
 pub(super) struct Collector {
     set_up: SetUp,
@@ -158,7 +166,12 @@ impl Collector {
     pub(super) fn rest(&mut self, file: &Path, before: &str, value: &Value, known: &[&str]) {
         for name in value.as_object().into_iter().flatten().map(|(name, _)| name) {
             if !known.contains(&name.as_str()) {
-                self.leave_out(file, format!("{before}{name}"), "tau has no setting for it");
+                let own = COUNTERPARTS.iter().find(|(theirs, _)| theirs == name);
+                let why = own.map_or(
+                    "tau does not take it over; /settings shows what tau has".to_owned(),
+                    |(_, own)| format!("tau's is {own}; set it in config.toml"),
+                );
+                self.leave_out(file, format!("{before}{name}"), &why);
             }
         }
     }

@@ -12,9 +12,9 @@ use tau_agent::catalogue::providers;
 use tau_tools::counted::pluralize;
 
 /// Parts of a file that are taken over, or about the program's own screen and service.
-const KNOWN: [&str; 18] = *tau_tools::words!(
+const KNOWN: [&str; 19] = *tau_tools::words!(
     "$schema model mcp permission tools instructions provider command agent mode theme keybinds tui \
-     share autoshare autoupdate layout username"
+     share autoshare autoupdate layout username compaction"
 );
 /// Parts of a provider that are taken over.
 const OF_PROVIDER: [&str; 5] = ["name", "npm", "options", "models", "api"];
@@ -65,6 +65,14 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value, places: &Places
     if let Some(model) = text_in(config, "model") {
         found.change(file, format!("model: {model}"), setting("model", model));
     }
+    let is_off = |place: &str| config.pointer(place).and_then(Value::as_bool) == Some(false);
+    if is_off("/autoupdate") {
+        found.change(file, "autoupdate: false", setting("update_check", "false"));
+    }
+    if is_off("/compaction/auto") {
+        found.change(file, "compaction.auto: false", setting("auto_compact", "false"));
+    }
+    found.rest(file, "compaction.", config.get("compaction").unwrap_or(&Value::Null), &["auto"]);
     for (name, value) in fields(config, "mcp") {
         add_server(found, file, name, value, Variables::Env);
     }

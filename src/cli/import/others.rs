@@ -67,7 +67,7 @@ const OF_GEMINI: [&str; 9] =
     *tau_tools::words!("$schema mcpServers ui theme ide privacy telemetry output selectedAuthType");
 /// Such parts of the groups in them.
 const IN_GROUPS: [(&str, &[&str]); 4] = [
-    ("general", &["defaultApprovalMode"]),
+    ("general", &["defaultApprovalMode", "vimMode"]),
     ("mcp", &["allowed", "excluded"]),
     ("model", &["name"]),
     ("security", &["auth"]),
@@ -85,6 +85,9 @@ fn of_gemini(found: &mut Collector, file: &Path, settings: &Value) {
     found.rest(file, "", &Value::Object(flat), &OF_GEMINI);
     if let Some(model) = settings.pointer("/model/name").and_then(Value::as_str) {
         found.change(file, format!("model.name: {model}"), setting("model", &format!("google/{model}")));
+    }
+    if settings.pointer("/general/vimMode").and_then(Value::as_bool) == Some(true) {
+        found.change(file, "general.vimMode", setting("editing_mode", "vim"));
     }
     if let Some(mode) = settings.pointer("/general/defaultApprovalMode").and_then(Value::as_str) {
         let what = format!("general.defaultApprovalMode: {mode}");

@@ -11,10 +11,11 @@ use tau_agent::settings::mcp_variables::{Forms, literal};
 use tau_tools::user_error::UserError;
 
 /// Parts of a server that are taken over, or have no meaning of their own.
-const KNOWN: [&str; 26] = *tau_tools::words!(
+const KNOWN: [&str; 27] = *tau_tools::words!(
     "type transport command args env environment cwd url httpUrl serverUrl headers http_headers \
      env_http_headers bearer_token_env_var enabled disabled enabled_tools disabled_tools includeTools \
-     excludeTools tool_timeout_sec startup_timeout_sec oauth env_vars required description"
+     excludeTools tool_timeout_sec startup_timeout_sec oauth env_vars required description \
+     timeout"
 );
 
 /// The variables that a program replaces in the texts of its servers; the rest is as it is.
@@ -122,14 +123,17 @@ fn server(name: &str, value: &Value, variables: Variables) -> Result<McpServer, 
         let items = value.get(field)?.as_array()?;
         Some(items.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>())
     };
-    let seconds = |field: &str| value.get(field).and_then(Value::as_f64).map(|seconds| seconds.ceil() as u64);
+    let seconds = |field: &str, unit: f64| {
+        value.get(field).and_then(Value::as_f64).map(|count| (count / unit).ceil() as u64)
+    };
     let is = |field: &str| value.get(field).and_then(Value::as_bool);
     Ok(McpServer {
         enabled: is("enabled").unwrap_or(true) && is("disabled") != Some(true),
         allow_tools: list("enabled_tools").or_else(|| list("includeTools")),
         deny_tools: list("disabled_tools").or_else(|| list("excludeTools")).unwrap_or_default(),
-        timeout: seconds("tool_timeout_sec"),
-        start_timeout: seconds("startup_timeout_sec"),
+        // Codex counts in seconds, the others in milliseconds.
+        timeout: seconds("tool_timeout_sec", 1.0).or_else(|| seconds("timeout", 1000.0)),
+        start_timeout: seconds("startup_timeout_sec", 1.0),
         ..McpServer::new(name, transport)
     })
 }
