@@ -5,7 +5,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tau::agent::protocol::message::{BashExecution, Message};
+use tau::agent::protocol::session_row::SessionOrigin;
 use tau::agent::session::Session;
+use tau::agent::session::entry::Body;
 use tau::agent::session::last_exchange::last_exchange;
 
 use crate::screen::Screen;
@@ -125,6 +128,43 @@ fn files_of_other_agents_are_imported() {
     }
     assert!(screen.text().contains("$ run that") && !screen.text().contains("killed"), "{}", screen.text());
     assert_eq!(own_sessions(&screen), 0);
+}
+
+/// What is done in a session of another agent begins the copy; looking at it and choosing a model do not.
+#[test]
+fn a_copy_begins_with_the_first_thing_that_is_done_in_it() {
+    let home = Home::new();
+    let path = home.claude().join("5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f.jsonl");
+    fs::write(&path, home.recording(include_str!("claude.jsonl"))).unwrap();
+    let command = BashExecution { command: "ls".into(), ..BashExecution::default() };
+    let summary = Body::BranchSummary {
+        from_id: "x".into(),
+        summary: "it was tried".into(),
+        details: None,
+        usage: None,
+    };
+    type Act = Box<dyn Fn(&mut Session)>;
+    let acts: [(Act, bool); 4] = [
+        (Box::new(|session| session.set_model("own", "m").unwrap()), false),
+        (Box::new(|session| session.set_name("mine").unwrap()), true),
+        (
+            Box::new(move |session| {
+                session.append(Message::BashExecution(command.clone()).into()).unwrap();
+            }),
+            true,
+        ),
+        (Box::new(move |session| session.append_body(summary.clone()).unwrap()), true),
+    ];
+    for (at, (act, is_kept)) in acts.iter().enumerate() {
+        let dir = home.0.path().join(format!("sessions{at}"));
+        let mut session = Session::begin_from(&path, SessionOrigin::Claude, Some(&dir), None).unwrap();
+        let file = session.info().file.clone().unwrap();
+        session.flush().unwrap();
+        assert!(!file.exists());
+        act(&mut session);
+        session.flush().unwrap();
+        assert_eq!(file.exists(), *is_kept, "{at}");
+    }
 }
 
 struct Home(tempfile::TempDir);

@@ -313,16 +313,24 @@ impl Session {
 
     /// Appends a message. It is in memory even if this fails; the write is retried with the next append.
     pub fn append(&mut self, message: Arc<Message>) -> Result<(), SessionError> {
-        let flush = match &*message {
-            Message::User(_) | Message::Assistant(_) => Flush::Now,
-            _ => Flush::Later,
-        };
-        self.add(Body::Message { message }, flush)
+        self.append_body(Body::Message { message })
     }
 
     /// Appends an entry that is not a message: a compaction, a label, an edit.
     pub fn append_body(&mut self, body: Body) -> Result<(), SessionError> {
-        self.add(body, Flush::Later)
+        let flush = self.flush_of(&body);
+        self.add(body, flush)
+    }
+
+    /// Whether an entry begins the file: what the user and the model say does, and then all that is done about it.
+    /// Settings alone are not worth one.
+    fn flush_of(&self, body: &Body) -> Flush {
+        let is_setting = matches!(body, Body::ModelChange { .. } | Body::ThinkingLevelChange { .. });
+        let mut entries = self.tree.entries().iter();
+        match is_said(body) || !is_setting && entries.any(|entry| is_said(&entry.body)) {
+            true => Flush::Now,
+            false => Flush::Later,
+        }
     }
 
     /// Appends the limit that ended the run of a helper.
@@ -406,8 +414,8 @@ impl Session {
             details: result.details.clone(),
             usage: result.usage.and_then(|usage| serde_json::to_value(usage).ok()),
         };
-        let id = entry.id.to_string();
-        (id, self.put(entry, Flush::Later))
+        let (id, flush) = (entry.id.to_string(), self.flush_of(&entry.body));
+        (id, self.put(entry, flush))
     }
 
     /// Records a change of the model.
@@ -429,8 +437,7 @@ impl Session {
 
     /// Names it, on one line; an empty name removes the name.
     pub fn set_name(&mut self, name: &str) -> Result<(), SessionError> {
-        let name: Vec<&str> = name.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let name = name.join(" ");
+        let name = one_line(name);
         // The last name may be in the unread part, or come from another program.
         self.survey();
         let known = [self.tree.name(), self.info.name.as_deref()];
@@ -490,4 +497,14 @@ impl Session {
         }
         result.map_err(|source| SessionError::Io { path: path.to_owned(), source })
     }
+}
+
+fn is_said(body: &Body) -> bool {
+    matches!(body, Body::Message { message } if matches!(**message, Message::User(_) | Message::Assistant(_)))
+}
+
+/// A name without ends of lines.
+fn one_line(name: &str) -> String {
+    let lines: Vec<&str> = name.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join(" ")
 }

@@ -6,9 +6,10 @@ use super::draft::Conversation;
 use super::places::{directory, directory_of, row_of};
 use super::{claude, codex, codex_names, opencode, outputs, scan};
 use crate::session::entry::{Body, Entry};
+use crate::session::file::Flush;
 use crate::session::header::Beginning;
 use crate::session::words::{exchange_of, words_of};
-use crate::session::{Session, SessionError};
+use crate::session::{Session, SessionError, one_line};
 use crate::settings::paths::cwd_name;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::session_row::{LastExchange, SessionOrigin};
@@ -30,7 +31,7 @@ fn conversation(origin: SessionOrigin, bytes: &[u8]) -> Conversation {
 
 impl Session {
     /// A new session with the content of another agent's file, which is not changed. The new file is created,
-    /// in `dir`, with the first message. It runs in `cwd`, or in the directory of the original.
+    /// in `dir`, with the first thing that is done in it. It runs in `cwd`, or in the directory of the original.
     ///
     /// # Errors
     /// See [`SessionError`].
@@ -106,8 +107,9 @@ impl Session {
         let mut session = Self::new(dir.as_deref(), cwd.unwrap_or(&read.cwd), None, beginning);
         session.take_all(read.entries);
         session.skipped = read.skipped;
-        if let Some(name) = read.name {
-            session.set_name(&name)?;
+        if let Some(name) = read.name.map(|name| one_line(&name)).filter(|name| !name.is_empty()) {
+            session.info.name = Some(name.clone());
+            session.add(Body::SessionInfo { name }, Flush::Later)?;
         }
         let left_out = read.left_out.iter().map(|(what, count)| pluralize(*count as u64, what));
         let left_out = left_out.collect::<Vec<_>>().join(", ");
