@@ -21,8 +21,8 @@ const MARKETPLACE: &str = ".claude-plugin/marketplace.json";
 const MAX_NAME_LEN: usize = 64;
 /// The maximum length of its description, in characters.
 const MAX_DESCRIPTION_LEN: usize = 300;
-/// How deep folders of skills are searched for.
-const MAX_DEPTH: usize = 3;
+/// How deep folders are searched, as when they are loaded.
+const MAX_DEPTH: usize = 5;
 
 /// Parts that tau has no use for: the usual file or folder, the field of the manifest, and the name.
 const UNUSED: [(Option<&str>, &str, &str); 4] = [
@@ -192,8 +192,7 @@ pub fn of_folder(root: &Path, entry: Option<&Value>) -> Result<Layout, UserError
             is_used
         });
     }
-    // Tools of tau are files of its own format; other folders of this name hold something else.
-    parts.tools.retain(|folder| holds(&root.join(folder), "toml"));
+    drop_empty(root, parts);
     for (list, field, usual) in
         [(&mut parts.hooks, "hooks", "hooks/hooks.json"), (&mut parts.mcp, "mcpServers", ".mcp.json")]
     {
@@ -259,10 +258,26 @@ fn holds_part(root: &Path, folder: &str, path: &str) -> bool {
     is_part && Path::new(path).parent() == Some(Path::new(folder))
 }
 
-/// Whether the folder has a file with this ending.
-fn holds(folder: &Path, ending: &str) -> bool {
-    let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.any(|entry| entry.path().extension().is_some_and(|found| found == ending))
+/// Drops folders without a file of tau's: others of these names hold something else, or nothing.
+fn drop_empty(root: &Path, parts: &mut Parts) {
+    let is_skill = |folder: &Path| folder.join(skills::FILE).is_file() || has_skills(folder, 0);
+    parts.skills.retain(|path| is_skill(&root.join(path)));
+    for (list, endings, depth) in [
+        (&mut parts.prompts, &["md"][..], 0),
+        (&mut parts.kinds, &["md", "toml"], 0),
+        (&mut parts.tools, &["toml"], MAX_DEPTH),
+    ] {
+        list.retain(|path| root.join(path).is_file() || holds(&root.join(path), endings, depth));
+    }
+}
+
+/// Whether the folder, or one below it, has a file with such an ending; it is itself `depth` folders deep.
+fn holds(folder: &Path, endings: &[&str], depth: usize) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| match path.is_dir() {
+        true => depth < MAX_DEPTH && holds(&path, endings, depth + 1),
+        false => path.extension().is_some_and(|found| endings.iter().any(|ending| found == *ending)),
+    })
 }
 
 /// Adds the paths that a manifest names: one, or a list. Those that do not exist are noted.
@@ -391,7 +406,14 @@ mod tests {
         assert_eq!(one.parts.skills, [""]);
         let many = of_folder(folder(&[("docs/pdf/SKILL.md", SKILL)]).path(), None).unwrap();
         assert_eq!((many.name, many.parts.skills), (None, vec![String::new()]));
-        assert!(of_folder(folder(&[("README.md", "x")]).path(), None).unwrap().parts.is_empty());
+        for empty in [
+            &[("README.md", "x")][..],
+            &[("skills/README.md", "x"), ("commands/a.txt", "x"), ("agents/a.js", "x"), ("tools/a.py", "x")],
+            &[("skills/x/skill.md", SKILL)],
+            &[("skills/.curated/x/SKILL.md", SKILL)],
+        ] {
+            assert!(of_folder(folder(empty).path(), None).unwrap().parts.is_empty(), "{empty:?}");
+        }
     }
 
     #[test]
