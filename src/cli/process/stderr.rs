@@ -41,9 +41,10 @@ struct Writer {
     changed: Condvar,
 }
 
-/// The writer; `None` where no thread could be created.
+/// The writer, since something was first written; `None` where no thread could be created.
+static WRITER: OnceLock<Option<&'static Writer>> = OnceLock::new();
+
 fn writer() -> Option<&'static Writer> {
-    static WRITER: OnceLock<Option<&'static Writer>> = OnceLock::new();
     *WRITER.get_or_init(|| {
         let writer: &'static Writer = Box::leak(Box::default());
         let thread = std::thread::Builder::new().name("stderr".to_owned());
@@ -61,7 +62,7 @@ pub fn write(bytes: &[u8]) {
 
 /// Waits, up to a limit, until everything is written. Must be called when the program ends.
 pub fn finish() {
-    if let Some(writer) = writer() {
+    if let Some(Some(writer)) = WRITER.get() {
         writer.wait(&mut writer.pending.lock(), FAREWELL);
     }
 }
