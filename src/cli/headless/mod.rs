@@ -27,6 +27,7 @@ use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, warn};
 use crate::process::runtime;
 use crate::process::signals::Signals;
+use crate::upkeep;
 use output_schema::OutputSchema;
 use stdin_prompts::JsonPrompts;
 use tau_agent::catalogue::keys::KeySource;
@@ -34,7 +35,6 @@ use tau_agent::context::request;
 use tau_agent::engine::config::AgentConfig;
 use tau_agent::provider::{Failure, FailureKind};
 use tau_app::geometry::Motion;
-use tau_tools::scratch::Scratch;
 
 /// The message when there is no prompt.
 pub(crate) const NO_PROMPT: &str = "no prompt: pass one as an argument or pipe it in";
@@ -215,8 +215,7 @@ fn start<T>(
     front_end: impl AsyncFnOnce((Setup, T), ComposedAgent, Signals) -> Exit,
 ) -> Exit {
     let started = Setup::read(args, profile).and_then(|setup| {
-        prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd)
-            .map_err(Refusal::config)?;
+        prompts::check_readable(&setup).map_err(Refusal::config)?;
         let given = read(&setup)?;
         setup.args.output.as_deref().map_or(Ok(()), answer::check_writable).map_err(Refusal::config)?;
         let mut session = sessions::open(&setup)?;
@@ -244,7 +243,7 @@ pub(crate) fn with_signals(front_end: impl AsyncFnOnce(Signals) -> Exit) -> Exit
     let exit = runtime.block_on(async {
         match Signals::for_batch() {
             Ok(signals) => {
-                tokio::task::spawn_blocking(|| Scratch::default().sweep());
+                upkeep::sweep_scratch_later();
                 front_end(signals).await
             }
             Err(error) => fail(Exit::Config, &format!("cannot watch for signals: {error}")),

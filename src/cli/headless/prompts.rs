@@ -8,9 +8,9 @@ use std::path::Path;
 
 use base64::Engine;
 
+use crate::compose::Setup;
 use tau_protocol::command::{AgentCommand, Queue, RunCommand};
 use tau_protocol::message::Block;
-use tau_tools::access::FileFilter;
 use tau_tools::encoding;
 use tau_tools::paths::{self, reason};
 use tau_tools::regular_files::read_capped;
@@ -72,14 +72,10 @@ pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<
 
 /// Checks that no rule denies reading the files named by arguments. The error is a message with the file and
 /// the rule.
-pub(crate) fn check_readable(
-    arguments: &[String],
-    files: &dyn FileFilter,
-    cwd: &Path,
-) -> Result<(), UserError> {
-    let named = arguments.iter().filter_map(|argument| argument.strip_prefix('@'));
+pub(crate) fn check_readable(setup: &Setup) -> Result<(), UserError> {
+    let named = setup.args.prompts.iter().filter_map(|argument| argument.strip_prefix('@'));
     for name in named.filter(|name| !name.is_empty() && !name.contains("://")) {
-        if let Some(why) = files.denies(&paths::find(cwd, name)) {
+        if let Some(why) = setup.file_filter().denies(&paths::find(&setup.cwd, name)) {
             return Err(format!("cannot attach {name}: {why}; change the rule, or leave the file out").into());
         }
     }

@@ -52,8 +52,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
         };
     let restored = if is_again { restore(&mut args) } else { Ok(()) };
     let started = restored.and_then(|()| Setup::read(args, PROFILE)).and_then(|setup| {
-        prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd)
-            .map_err(Refusal::config)?;
+        prompts::check_readable(&setup).map_err(Refusal::config)?;
         let mut prompts = stdin_prompts::text(&setup.args.prompts).map_err(Refusal::config)?;
         let is_goal = prompts.is_empty() && setup.args.until.is_some();
         if !is_goal && prompts.iter().all(is_blank) {

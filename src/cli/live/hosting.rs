@@ -15,6 +15,7 @@ use crate::process::exit::Exit;
 use crate::serve::hub::{HelperChannel, Hub, HubLimits};
 use crate::serve::metrics::Metrics;
 use crate::tui::extension_watch::DirectoryWatch;
+use crate::upkeep;
 use tau_agent::session::lock;
 use tau_agent::settings::Paths;
 
@@ -70,7 +71,7 @@ impl Hosting {
         let serving = socket.serve(listener, &hub, &metrics, stopped);
         let changes = hub.changes();
         let sessions = setup.settings.session_root(&paths);
-        tokio::task::spawn_blocking(move || lock::sweep(&sessions));
+        upkeep::do_later(move || lock::sweep(&sessions));
         Ok(Hosting { hub, registry, changes, stop, serving, metrics, paths, socket, watch })
     }
 

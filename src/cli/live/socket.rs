@@ -21,6 +21,7 @@ use crate::serve::hub::Hub;
 use crate::serve::metrics::Metrics;
 use crate::serve::routes;
 use crate::tui::extension_watch::DirectoryWatch;
+use crate::upkeep;
 use tau_agent::extensions::watched::Interest;
 use tau_agent::settings::Paths;
 use tau_tools::path_text;
@@ -48,7 +49,8 @@ impl Drop for LiveSocket {
 /// Binds a socket of this process.
 fn listen(paths: &Paths) -> io::Result<(PathBuf, UnixListener)> {
     let folder = socket_folder::private(paths)?;
-    socket_folder::remove_dead(&folder);
+    let swept = folder.clone();
+    upkeep::do_later(move || socket_folder::remove_dead(&swept));
     let path = folder.join(format!("{}.sock", socket_folder::own_name()));
     let listener = UnixListener::bind(&path)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;

@@ -45,7 +45,7 @@ use crate::process::{crash, plain, waiter};
 use crate::serve::facts::Facts;
 use crate::serve::hub::HelperChannel;
 use crate::services::Services;
-use crate::upkeep::daily;
+use crate::upkeep::{self, daily};
 use tau_agent::engine::behavior::OnAsk;
 use tau_agent::engine::task;
 use tau_agent::provider::http::RuntimeThread;
@@ -129,7 +129,7 @@ fn run_on(setup: Setup, restored: Option<KeptScreen>, flags: Vec<&str>) -> Exit 
         };
     }
     crash::install(setup.paths.state.clone());
-    let readable = prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd);
+    let readable = prompts::check_readable(&setup);
     let prompts = match readable.and_then(|()| prompts::gather(&setup.args.prompts, None)) {
         Ok(prompts) => prompts,
         Err(error) => return fail(Exit::Config, &error),
@@ -282,7 +282,7 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
     commands.extend(setup.args.goal());
     commands.push(list_commands());
     let paths = setup.paths.clone();
-    tokio::task::spawn_blocking(move || {
+    upkeep::do_later(move || {
         scratch.sweep();
         rights::sweep(&paths);
     });

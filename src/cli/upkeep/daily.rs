@@ -3,11 +3,12 @@
 //!
 //! Nothing starts before the screen has been idle for some seconds, and nothing at all if neither is wanted.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use super::PAUSE;
 use super::origin::Origin;
 use super::release;
 use super::retention::Old;
@@ -15,8 +16,6 @@ use tau_agent::provider::http::Http;
 use tau_agent::settings::private_files::{read_capped, write_private};
 use tau_agent::settings::{Paths, Settings};
 
-/// The pause after the start of the screen.
-const PAUSE: Duration = Duration::from_secs(3);
 /// The time between two runs, in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 /// The file in the state folder that says when the last run was.
