@@ -127,19 +127,13 @@ impl Paths {
         self.config.join("config.toml")
     }
 
-    /// A file that several processes may change. Its lock is in the state folder, under a name that does not
-    /// depend on the path used for the file.
+    /// A file that several processes may change. Its lock is in the state folder.
     pub fn shared_file(&self, path: PathBuf) -> SharedFile {
-        let in_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
-        let real = path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.clone());
-        let name = real.file_name().unwrap_or_default().to_string_lossy();
-        let kept = name.get(..name.floor_char_boundary(MAX_STEM_LEN)).unwrap_or_default();
-        let lock = format!("{kept}-{:016x}.lock", fnv1a(FNV_START, real.as_os_str().as_bytes()));
-        SharedFile::new(path, self.state.join("locks").join(lock))
+        SharedFile::new(path, self.state.join("locks"))
     }
 }
 
-/// The maximum length of a file's name in the name of its lock, in bytes.
+/// The maximum length of a folder's name in that of its worktrees, in bytes.
 const MAX_STEM_LEN: usize = 60;
 
 /// The maximum length of a file name on the usual file systems, in bytes.
@@ -201,7 +195,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (folder, paths) = (dir.path().join("work"), Paths::under(&dir.path().join("tau")));
         std::fs::create_dir(&folder).unwrap();
-        let lock = |path: PathBuf| paths.shared_file(path).lock;
+        let lock = |path: PathBuf| paths.shared_file(path).lock_path();
         let missing = lock(folder.join("config.toml"));
         assert!(missing.starts_with(&paths.state), "{missing:?}");
         std::fs::write(folder.join("config.toml"), "").unwrap();

@@ -6,17 +6,22 @@
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Seek, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
+use tempfile::NamedTempFile;
 use tokio::time::{Instant, sleep};
 
+use tau_tools::hashes::{FNV_START, fnv1a};
 pub use tau_tools::regular_files::{open_regular, open_with, read_capped, unless_absent};
 
 /// The time between two attempts to take a lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
+/// The maximum length of a file's name in the name of its lock, in bytes.
+const MAX_STEM_LEN: usize = 60;
 
 /// Creates the folder and its missing parents, accessible only to the user (0700).
 pub fn private_dir(path: &Path) -> io::Result<()> {
@@ -43,23 +48,43 @@ pub fn write_as_before(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, |target| Some(std::fs::metadata(target).ok()?.permissions()))
 }
 
+/// Like [`write_private`], but others see the new content before it is synced, in the background: a power failure soon
+/// after may leave an empty file.
+pub fn write_private_at_once(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (new, target) = write_beside(path, bytes)?;
+    let file = new.persist(&target).map_err(|failed| failed.error)?;
+    std::thread::Builder::new().spawn(move || {
+        let synced = file.sync_all().and_then(|()| sync_folder(target.parent().unwrap_or(Path::new("/"))));
+        if let Err(error) = synced {
+            tracing::warn!(%error, path = %target.display(), "a file could not be synced to disk");
+        }
+    })?;
+    Ok(())
+}
+
 fn replace(
     path: &Path,
     bytes: &[u8],
     permissions: impl FnOnce(&Path) -> Option<Permissions>,
 ) -> io::Result<()> {
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let dir = target.parent().unwrap_or(Path::new("/"));
-    private_dir(dir)?;
-    let mut new = tempfile::Builder::new().prefix(".tau-").tempfile_in(dir)?;
-    new.write_all(bytes)?;
+    let (new, target) = write_beside(path, bytes)?;
     if let Some(permissions) = permissions(&target) {
         new.as_file().set_permissions(permissions)?;
     }
     new.as_file().sync_all()?;
     new.persist(&target).map_err(|failed| failed.error)?;
     // The rename itself is on disk only once the folder is synced.
-    sync_folder(dir)
+    sync_folder(target.parent().unwrap_or(Path::new("/")))
+}
+
+/// A new file with this content in the folder of the file that `path` leads to, and the path of that file.
+fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<(NamedTempFile, PathBuf)> {
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let dir = target.parent().unwrap_or(Path::new("/"));
+    private_dir(dir)?;
+    let mut new = tempfile::Builder::new().prefix(".tau-").tempfile_in(dir)?;
+    new.write_all(bytes)?;
+    Ok((new, target))
 }
 
 /// Syncs the names in a folder to disk, if the file system supports that and the folder may be opened.
@@ -100,13 +125,24 @@ pub fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedFile {
     path: PathBuf,
-    pub(super) lock: PathBuf,
+    locks: PathBuf,
 }
 
 impl SharedFile {
-    /// The file `path`, with the lock `lock`.
-    pub(super) fn new(path: PathBuf, lock: PathBuf) -> Self {
-        SharedFile { path, lock }
+    /// The file `path`, with a lock in the folder `locks`.
+    pub(super) fn new(path: PathBuf, locks: PathBuf) -> Self {
+        SharedFile { path, locks }
+    }
+
+    /// The path of the lock. Its name does not depend on the path used for the file.
+    pub(super) fn lock_path(&self) -> PathBuf {
+        let path = &self.path;
+        let in_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+        let real = path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.clone());
+        let name = real.file_name().unwrap_or_default().to_string_lossy();
+        let kept = name.get(..name.floor_char_boundary(MAX_STEM_LEN)).unwrap_or_default();
+        let hash = fnv1a(FNV_START, real.as_os_str().as_bytes());
+        self.locks.join(format!("{kept}-{hash:016x}.lock"))
     }
 
     /// The file itself.
@@ -116,14 +152,16 @@ impl SharedFile {
 
     /// Waits for the lock for a limited time, without blocking a thread. The error names the lock.
     pub async fn lock_within(&self, longest: Duration) -> io::Result<LockFile> {
-        let taken = LockFile::take_within(&self.lock, longest).await;
-        taken.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.lock.display())))
+        let lock = self.lock_path();
+        let taken = LockFile::take_within(&lock, longest).await;
+        taken.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", lock.display())))
     }
 
     /// Waits for the lock. The error names the lock.
     pub fn lock(&self) -> io::Result<LockFile> {
-        LockFile::take(&self.lock)
-            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.lock.display())))
+        let lock = self.lock_path();
+        LockFile::take(&lock)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", lock.display())))
     }
 }
 
@@ -157,6 +195,13 @@ impl LockFile {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
+    }
+
+    /// Whether somebody holds the lock `path`. Looking does not create it.
+    pub fn is_held(path: &Path) -> bool {
+        // Some network file systems lock only what is open for writing.
+        let file = open_with(OpenOptions::new().read(true).write(true), path);
+        file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
     /// Like [`LockFile::take`], without blocking a thread, and for a limited time. Fails with `TimedOut` when

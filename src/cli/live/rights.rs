@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::args::CliArgs;
 use crate::serve::live::LiveSession;
 use tau_agent::session::list;
-use tau_agent::settings::private_files::{read_capped, write_private};
+use tau_agent::settings::private_files::{read_capped, write_private_at_once};
 use tau_agent::settings::table::{self, SettingRow};
 use tau_agent::settings::{Paths, Settings, chosen_mode};
 use tau_protocol::approval::PermissionMode;
@@ -187,7 +187,8 @@ fn read(paths: &Paths, id: &str) -> Option<SavedRights> {
 }
 
 fn write(paths: &Paths, id: &str, kept: &SavedRights) -> io::Result<()> {
-    write_private(&path(paths, id), &serde_json::to_vec(kept)?)
+    // What is left of one after a power failure limits the session, too.
+    write_private_at_once(&path(paths, id), &serde_json::to_vec(kept)?)
 }
 
 /// Keeps the rights of a session that this process opens, in place of those of the process before. Fails with
@@ -200,13 +201,18 @@ pub(crate) fn keep(
     mode: PermissionMode,
 ) -> io::Result<()> {
     let Some(file) = session.file.clone() else { return Ok(()) };
-    keep_in(paths, &session.id, file, SavedRights::of(paths, args, settings, mode))
+    let kept = SavedRights::of(paths, args, settings, mode);
+    // No screen shows it, so its mode is kept anyway.
+    let mode = kept.mode.or(args.background.then_some(mode));
+    keep_in(paths, &session.id, file, SavedRights { mode, ..kept })
 }
 
 /// Keeps the rights of the session in `file`, if it has any of its own. Fails with errors of the file system.
 fn keep_in(paths: &Paths, id: &str, file: PathBuf, kept: SavedRights) -> io::Result<()> {
     if (SavedRights { file: PathBuf::new(), ..kept.clone() }) != SavedRights::default() {
-        return write(paths, id, &SavedRights { file, ..kept });
+        let kept = SavedRights { file, ..kept };
+        let is_new = read(paths, id).as_ref() != Some(&kept);
+        return if is_new { write(paths, id, &kept) } else { Ok(()) };
     }
     match std::fs::remove_file(path(paths, id)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
