@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::MAX_EXTENSIONS;
 use super::places::Place;
 use crate::permissions::refusal;
+use tau_tools::paths;
 
 /// The maximum depth of folders below the place.
 const MAX_DEPTH: usize = 5;
@@ -41,7 +42,7 @@ impl<'a> Walk<'a> {
 
     /// The folder of the place, if it may be searched.
     pub(super) fn start(&mut self) -> Option<PathBuf> {
-        self.start = self.place.folder.canonicalize().ok()?;
+        self.start = paths::real(&self.place.folder).ok()?;
         if self.place.within.as_ref().is_some_and(|root| !self.start.starts_with(root)) {
             self.problems.push(format!("{} leads out of the project", self.place.folder.display()));
             return None;

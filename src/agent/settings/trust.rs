@@ -103,17 +103,21 @@ impl Project {
     pub fn with_others(cwd: &Path, uses_others: &dyn Fn() -> bool) -> Option<Self> {
         let root = cwd.canonicalize().ok()?;
         let (mut files, mut unread, mut unused) = (BTreeMap::new(), Vec::new(), Vec::new());
-        for name in ACTING {
+        let own = root.join(FOLDER).symlink_metadata();
+        let has_own = !own.is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let can_be = |name: &&&str| has_own || name.starts_with(BESIDE);
+        for name in ACTING.iter().filter(can_be) {
             match text_of(&root, name) {
-                Ok(text) => files.extend(text.map(|text| (name.to_owned(), text))),
+                Ok(text) => files.extend(text.map(|text| ((*name).to_owned(), text))),
                 Err(error) => unused.push(UserError::new(format!(
                     "{} is not used: {error}",
                     root.join(display_name(name)).display()
                 ))),
             }
         }
-        let others = OTHERS_HOOKS.iter().filter(|_| !is_home(&root));
-        for name in SETTINGS.iter().chain(others) {
+        let is_home = is_home(&root);
+        let others = OTHERS_HOOKS.iter().filter(|_| !is_home);
+        for name in SETTINGS.iter().filter(can_be).chain(others) {
             let text = match text_of(&root, name) {
                 Ok(Some(text)) if SETTINGS.contains(name) => Some(text),
                 Ok(text) => text.and_then(|text| effective_settings(&text, uses_others)),
@@ -124,7 +128,8 @@ impl Project {
             };
             files.extend(text.map(|text| ((*name).to_owned(), text)));
         }
-        files.extend(extensions(&root));
+        // Those in the user's home directory are the user's own.
+        files.extend(EXTENSIONS.iter().filter(|_| !is_home).filter_map(|row| extension_folder(&root, row)));
         let is_any = !files.is_empty() || !unread.is_empty() || !unused.is_empty();
         is_any.then_some(Project { root, files, unread, unused })
     }
@@ -335,15 +340,10 @@ pub(super) fn display_name(name: &str) -> String {
     name.strip_prefix(BESIDE).map_or_else(|| format!("{FOLDER}/{name}"), str::to_owned)
 }
 
-/// The folders of extensions in a directory, which are not opened. Those in the user's home directory are the
-/// user's own.
-fn extensions(root: &Path) -> Vec<(String, String)> {
-    let is_home = is_home(root);
-    let found = EXTENSIONS.iter().filter(|_| !is_home).filter_map(|(folder, text)| {
-        let real = paths::real(&root.join(folder)).ok()?;
-        (real.starts_with(root) && real.is_dir()).then(|| (format!("{BESIDE}{folder}"), (*text).to_owned()))
-    });
-    found.collect()
+/// A folder of extensions in a directory, if it is there; it is not opened.
+fn extension_folder(root: &Path, (folder, text): &(&str, &str)) -> Option<(String, String)> {
+    let real = paths::real(&root.join(folder)).ok()?;
+    (real.starts_with(root) && real.is_dir()).then(|| (format!("{BESIDE}{folder}"), (*text).to_owned()))
 }
 
 fn is_home(root: &Path) -> bool {

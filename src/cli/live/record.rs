@@ -448,9 +448,10 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
         return None;
     }
     let lock = path.with_extension("lock");
-    // Looking must not create a missing lock.
-    let is_live = lock.exists() && matches!(LockFile::try_take(&lock), Ok(None));
-    if let Some(Address::Socket(socket)) = Address::read(&record.address).filter(|_| !is_live) {
+    if LockFile::is_held(&lock) {
+        return Some((record.id.clone(), FoundRecord { record, is_live: true }));
+    }
+    if let Some(Address::Socket(socket)) = Address::read(&record.address) {
         socket_folder::remove_if_dead(&socket);
     }
     let age = std::fs::metadata(path).and_then(|meta| meta.modified());
@@ -458,14 +459,14 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
     // Of a session that was killed at rest nothing is left to tell, as if it had ended by itself. The parent of a helper
     // tells what came of it.
     let is_over = !record.is_at_work() && (record.parent.is_some() || !record.is_result());
-    if !is_live && !record.is_put_away() && (age > KEPT || is_over) {
+    if !record.is_put_away() && (age > KEPT || is_over) {
         if let Ok(Some(_held)) = LockFile::try_take(&lock) {
             let _ = std::fs::remove_file(path);
             let _ = std::fs::remove_file(&lock);
         }
         return None;
     }
-    Some((record.id.clone(), FoundRecord { record, is_live }))
+    Some((record.id.clone(), FoundRecord { record, is_live: false }))
 }
 
 #[cfg(test)]
