@@ -7,6 +7,9 @@ use tau::agent::protocol::trust::Trust;
 use tau::agent::settings::trust::Project;
 
 use crate::harness::shared;
+use crate::support::opened::Opened;
+use crate::support::program::{bare, own_model, run, says};
+use crate::support::server::Server;
 use crate::support::write;
 use crate::time_limit::RunInTime;
 
@@ -54,4 +57,27 @@ fn the_rules_of_both_files_hold_and_say_where_they_are() {
     let not = said(&["permissions", "test", "--mode", "ask", "make all"]);
     assert!(!not.lines().next().unwrap().contains("allow"), "{not}");
     assert!(not.contains(".tau/config.local.toml"), "{not}");
+}
+
+/// What was read is handed on: each file is read for the settings, the extensions and the MCP servers, which read it
+/// again by themselves when it changes.
+#[tokio::test]
+async fn a_start_reads_each_settings_file_a_few_times_at_most() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |folder: &str| home.path().join(folder);
+    let folders = [".config/tau", ".claude", "work/.tau"].map(at);
+    write(&folders[0].join("config.toml"), "undo_quota = 0\n[permissions]\ndeny = [\"bash(a)\"]\n");
+    write(&folders[1].join("settings.json"), "{\"permissions\": {\"deny\": [\"Bash(b)\"]}}");
+    write(&folders[2].join("config.local.toml"), "[permissions]\ndeny = [\"bash(c)\"]\n");
+    let server = Server::start(vec![says("done")]).await;
+    let opened = Opened::watch(&folders.each_ref().map(|folder| folder.as_path()));
+    let mut command = bare(home.path());
+    command.args(own_model(&server.url())).args(["--trust", "-p", "hello"]).current_dir(at("work"));
+    let ended = run(&mut command, None).await;
+    assert_eq!((ended.code, ended.out.trim()), (0, "done"), "{}", ended.err);
+    let names = opened.files();
+    for file in ["config.toml", "settings.json", "config.local.toml"] {
+        let times = names.iter().filter(|name| *name == file).count();
+        assert!((1..=3).contains(&times), "{file} was opened {times} times: {names:?}");
+    }
 }

@@ -3,7 +3,6 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use rustix::fs::inotify;
 use serde_json::json;
 use tau::agent::extensions::places::Places;
 use tau::agent::extensions::registry::LoadedExtensions;
@@ -12,6 +11,7 @@ use tau::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSour
 
 use super::{skill, write};
 use crate::screen::Screen;
+use crate::support::opened::Opened;
 use crate::support::program::{bare, own_model, says};
 use crate::support::server::Server;
 use crate::time_limit::InTime;
@@ -173,24 +173,6 @@ fn rows_from_elsewhere_are_listed_too() {
     assert_eq!(extensions.rows()[0].name, "one");
 }
 
-/// Reports whether anything in these folders was opened since the watch began.
-struct Opened(rustix::fd::OwnedFd);
-
-impl Opened {
-    fn watch(folders: &[&Path]) -> Self {
-        let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
-        for folder in folders {
-            inotify::add_watch(&watch, *folder, inotify::WatchFlags::OPEN).unwrap();
-        }
-        Opened(watch)
-    }
-
-    fn any(&self) -> bool {
-        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
-        inotify::Reader::new(&self.0, &mut buffer).next().is_ok()
-    }
-}
-
 /// The model is told of the user's skills, and of a project's only if it is trusted; otherwise, no file of
 /// it is opened.
 #[tokio::test]
@@ -211,11 +193,11 @@ async fn the_model_is_told_of_skills_that_are_trusted() {
         command.output().in_time("a prompt").await.unwrap()
     };
     let output = run(&[]).await;
-    assert!(!opened.any(), "nothing is opened before it is trusted");
+    assert!(opened.files().is_empty(), "nothing is opened before it is trusted");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("ignoring .claude/skills: this directory is not trusted"), "{said}");
     run(&["--trust"]).await;
-    assert!(opened.any(), "the watch sees what is opened");
+    assert!(!opened.files().is_empty(), "the watch sees what is opened");
     run(&["--trust", "--tools", "edit"]).await;
     let requests = server.requests();
     let mine = format!("- mine (`{}/.agents/skills/mine/SKILL.md`): For what I do", dir.path().display());

@@ -226,3 +226,20 @@ async fn a_changed_template_allows_nothing_until_it_was_looked_at() {
         let _ = std::fs::remove_file(&made);
     }
 }
+
+/// Also for a model that only the server names: the rules do not come with the model.
+#[tokio::test]
+async fn rules_hold_whoever_names_the_model() {
+    let models = crate::support::server::answer(
+        "200 OK", "content-type: application/json\r\n", br#"{"data":[{"id":"served"}]}"#,
+    );
+    let place = Place::new([vec![Act::Send(models)], touches()].concat()).await;
+    let home = place.dir.path();
+    crate::support::write(&home.join("tau/config.toml"), "[permissions]\ndeny = [\"bash(touch *)\"]\n");
+    let mut command = bare(home);
+    command.env("TAU_HOME", home.join("tau")).args(["--base-url", &place.server.url(), "--api-key", "x"]);
+    let ended = run(command.args(["-p", "make it"]), None).await;
+    assert!(!home.join("made").exists(), "{ended:?}");
+    let request = place.server.requests().pop().unwrap();
+    assert!(request.contains("touch *"), "the model is told of the rule: {request}");
+}

@@ -4,6 +4,7 @@ pub mod dice;
 pub mod fake;
 pub mod harness;
 pub mod login;
+pub mod opened;
 pub mod processes;
 pub mod program;
 pub mod screen;

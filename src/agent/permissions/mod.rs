@@ -152,10 +152,16 @@ pub struct Permissions {
 impl Permissions {
     /// Takes the rules of all files.
     pub fn new(rules: Vec<RuleInForce>, options: Options) -> Self {
+        let (folders, options) = (options.own, Options { own: Vec::new(), ..options });
+        let all = Permissions { rules, untrusted: Vec::new(), options };
+        folders.into_iter().fold(all, Self::with_own_folder)
+    }
+
+    /// Adds a folder of tau's own files.
+    pub fn with_own_folder(mut self, folder: PathBuf) -> Self {
         // Folders are compared by their given and their real path.
-        let real = options.own.iter().map(|folder| tau_tools::paths::identity(folder));
-        let own: Vec<PathBuf> = real.chain(options.own.iter().cloned()).collect();
-        Permissions { rules, untrusted: Vec::new(), options: Options { own, ..options } }
+        self.options.own.extend([tau_tools::paths::identity(&folder), folder]);
+        self
     }
 
     /// Adds the rules of untrusted directories: they are listed, but not in force.

@@ -8,10 +8,11 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use super::config_file::ConfigFile;
 use super::table::{self, Settings};
-use super::toml_file::{read_file, read_toml_text};
+use super::toml_file::read_toml_text;
 use super::trust::Project;
-use super::{Paths, hooks, names, permission_rules, toml_file};
+use super::{hooks, names, permission_rules, toml_file};
 use tau_tools::compare::close_matches;
 use tau_tools::user_error::UserError;
 
@@ -62,10 +63,9 @@ fn guards(key: &str) -> bool {
 }
 
 /// The replacements for unreadable sandbox settings in the user's file.
-pub fn stand_in(paths: &Paths) -> Settings {
-    let path = paths.config_file();
-    match read_file(&path) {
-        Ok(text) => stand_in_for(&path, &text.unwrap_or_default()),
+pub fn stand_in(config: &ConfigFile) -> Settings {
+    match config.text() {
+        Ok(text) => stand_in_for(config.path(), text.unwrap_or_default()),
         Err(_) => strict(&STAND_INS.map(|(key, _)| key)),
     }
 }
@@ -112,11 +112,10 @@ fn strict(keys: &[&str]) -> Settings {
 
 /// The problem with the protective settings in the user's file and in those of these projects, with file and
 /// line.
-pub fn fault<'a>(paths: &Paths, mut projects: impl Iterator<Item = &'a Project>) -> Option<UserError> {
-    let path = paths.config_file();
-    let own = match read_file(&path) {
-        Ok(text) => of_text(&path, &text.unwrap_or_default(), false),
-        Err(error) => Some(error),
+pub fn fault<'a>(config: &ConfigFile, mut projects: impl Iterator<Item = &'a Project>) -> Option<UserError> {
+    let own = match config.text() {
+        Ok(text) => of_text(config.path(), text.unwrap_or_default(), false),
+        Err(error) => Some(error.clone()),
     };
     own.or_else(|| {
         projects

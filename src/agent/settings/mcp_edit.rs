@@ -63,7 +63,7 @@ fn insert_texts(table: &mut Table, name: &str, texts: &BTreeMap<String, String>)
 mod tests {
     use std::path::Path;
 
-    use super::super::mcp_servers::{of_file, of_text};
+    use super::super::mcp_servers::of_text;
     use super::*;
     use crate::settings::Paths;
 
@@ -87,7 +87,7 @@ mod tests {
         let text = "mouse = false # no\n\n# mine\n[mcp.own] # why\ncommand = \"o\"\n\n[mcp.a]\ncommand = \"x\"\n\
                     args = [\"-y\", \"z\"]\nenv = { A = \"$B\" }\n\n[mcp.b]\nurl = \"http://h\"\n";
         assert_eq!(read(), text);
-        assert_eq!(of_file(&path).0.len(), 3);
+        assert_eq!(of_text(&path, &read()).0.len(), 3);
         assert!(
             remove(&shared_file(&path), "a").unwrap()
                 && remove(&shared_file(&path), "b").unwrap()

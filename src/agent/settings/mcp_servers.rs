@@ -14,7 +14,7 @@ use super::value::{BaseUrl, ValueKind, plain_values};
 use serde::Deserialize;
 use tau_tools::user_error::UserError;
 
-/// The table `mcp` as a setting: shown as the names of its servers. [`of_file`] reads the servers themselves.
+/// The table `mcp` as a setting: shown as the names of its servers. [`of_text`] reads the servers themselves.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct McpTable(BTreeMap<String, toml::Value>);
 
@@ -198,13 +198,7 @@ struct File {
     mcp: BTreeMap<toml::Spanned<String>, toml::Value>,
 }
 
-/// The servers of a file, sorted by name, and the problems of invalid ones.
-pub fn of_file(path: &Path) -> (Vec<McpServer>, Vec<UserError>) {
-    let text = read_file(path).ok().flatten().unwrap_or_default();
-    of_text(path, &text)
-}
-
-/// Like [`of_file`], for a text from `path`.
+/// The servers of a text from `path`, sorted by name, and the problems of invalid ones.
 pub fn of_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<UserError>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: File = toml::from_str(text).unwrap_or_default();

@@ -6,6 +6,7 @@
 pub mod chosen_mode;
 pub mod chosen_models;
 pub mod claude_permissions;
+pub mod config_file;
 pub mod folder;
 pub mod guards;
 pub mod hooks;
@@ -36,6 +37,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use self::config_file::ConfigFile;
 use self::spending::{SpendingFile, SpendingLimits};
 use super::protocol::goal::GoalLimits;
 use super::protocol::run::CompactionSettings;
@@ -57,8 +59,8 @@ impl Settings {
     /// Like [`Settings::load`], for a front end that can show problems: invalid keys are left unset, and the
     /// others are used.
     pub fn load_leniently(paths: &Paths) -> (Self, Vec<UserError>) {
-        let (values, wrong) = toml_file::read_toml_leniently(&paths.config_file());
-        (values.into_iter().fold(Settings::default(), Settings::overlaid), wrong)
+        let file = ConfigFile::read(paths);
+        (file.settings().clone(), file.problems().to_vec())
     }
 
     /// Overrides settings by environment variables. A blank variable counts as unset. `lookup` returns the

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml_edit::{Array, Item, Table};
 
 use super::private_files::SharedFile;
-use super::toml_file::{in_lines, line_of, read_file};
+use super::toml_file::{in_lines, line_of};
 use super::write;
 use crate::permissions::{ProtectedKind, Rule, RuleInForce, RuleSource, Verdict, grant};
 use tau_tools::user_error::UserError;
@@ -33,14 +33,8 @@ struct File {
     permissions: BTreeMap<toml::Spanned<String>, Vec<toml::Spanned<String>>>,
 }
 
-/// The permissions in the user's file, and their problems. A value that is not a table of lists is reported
-/// by the settings.
-pub fn of_file(path: &Path) -> (FileRules, Vec<UserError>) {
-    let text = read_file(path).ok().flatten().unwrap_or_default();
-    of_text(path, &text, false)
-}
-
-/// Like [`of_file`], for a text from `path`, which may be a project's file.
+/// The permissions in a text from `path`, which may be a project's file, and their problems. A value that is not a
+/// table of lists is reported by the settings.
 pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<UserError>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: File = toml::from_str(text).unwrap_or_default();
@@ -307,7 +301,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         add(&shared_file(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
         add(&shared_file(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
-        let (found, wrong) = of_file(&path);
+        let (found, wrong) = of_text(&path, &std::fs::read_to_string(&path).unwrap(), false);
         assert_eq!((found.rules.len(), wrong), (2, Vec::new()), "{}", read());
         for kept in ["mouse = false # no", "# mine", "# why", "# end"] {
             assert!(read().contains(kept), "{}", read());
@@ -346,7 +340,7 @@ mod tests {
             std::fs::write(&path, format!("[permissions]\nallow = {list}\n")).unwrap();
             remove(&shared_file(&path), Verdict::Allow, &rule(gone)).unwrap();
             let text = std::fs::read_to_string(&path).unwrap();
-            assert!(of_file(&path).1.is_empty(), "{text}");
+            assert!(of_text(&path, &text, false).1.is_empty(), "{text}");
             text.trim_start_matches("[permissions]\nallow = ").trim_end().to_owned()
         };
         let long = "[\n  \"bash(a)\", # a\n  # from here on\n  \"bash(b)\", # b\n  \"bash(c)\" # c\n]";

@@ -90,19 +90,8 @@ pub(super) fn in_lines<T: Display + Ord>(path: &Path, mut wrong: Vec<(usize, T)>
     wrong.into_iter().map(|(line, text)| UserError::new(format!("{place}:{line}: {text}"))).collect()
 }
 
-/// The valid values of a file, one per top-level key, and the problems of the others. A file that is not TOML
-/// has no values.
-pub(crate) fn read_toml_leniently<T: DeserializeOwned>(path: &Path) -> (Vec<T>, Vec<UserError>) {
-    let text = match read_file(path) {
-        Ok(text) => text.unwrap_or_default(),
-        Err(error) => return (Vec::new(), vec![error]),
-    };
-    let (values, wrong) = values_of(path, bare(&text));
-    (values, wrong.into_iter().map(|(_, error)| error).collect())
-}
-
-/// Like [`read_toml_leniently`], for a text from `path`; each problem comes with its key, which is empty for
-/// a text that is not TOML.
+/// The valid values of a text from `path`, one per top-level key, and the problems of the others, each with its key. A
+/// text that is not TOML has no values, and a problem with an empty key.
 pub(super) fn values_of<T: DeserializeOwned>(path: &Path, text: &str) -> (Vec<T>, Vec<(String, UserError)>) {
     let given: BTreeMap<toml::Spanned<String>, toml::Value> = match read_toml_text(path, text) {
         Ok(given) => given,

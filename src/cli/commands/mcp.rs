@@ -16,6 +16,7 @@ use crate::process::runtime;
 use tau_agent::extensions::mcp::oauth::{LoginState, LoginStore, login_command, mcp_command};
 use tau_agent::extensions::mcp::{ConfiguredServer, ProbeResult, probe_server};
 use tau_agent::settings::Settings;
+use tau_agent::settings::config_file::ConfigFile;
 use tau_agent::settings::mcp_edit::{add, remove};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient, check_name};
 use tau_tools::scratch::Scratch;
@@ -32,7 +33,8 @@ pub fn run(args: &McpArgs) -> Result<Exit, Refusal> {
         McpAction::Add { .. } | McpAction::Remove { .. } => false,
     };
     let (environment, project, cwd) = Environment::read_here(&all)?;
-    let servers = mcp_servers::read(&environment.paths, &project).servers;
+    let servers =
+        mcp_servers::read(&ConfigFile::read(&environment.paths), &environment.paths, &project).servers;
     let file = environment.paths.config_file();
     let logins = LoginStore::new(environment.paths.mcp_logins());
     let exit = match &args.action {

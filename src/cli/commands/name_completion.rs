@@ -26,6 +26,7 @@ use crate::{compose, live};
 use tau_agent::catalogue::login::LOGINS;
 use tau_agent::catalogue::search_services::SERVICES;
 use tau_agent::session::all;
+use tau_agent::settings::config_file::ConfigFile;
 
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
 use tau_protocol::session_row::SessionRow;
@@ -303,7 +304,8 @@ fn find_names(names: Names, typed: &TypedArgument) -> Vec<(String, String)> {
             let others = others.filter(|(name, _)| !named.split(',').any(|other| other == name));
             return others.map(|(name, about)| (format!("{named}{name}"), about)).collect();
         }
-        let servers = mcp_servers::read(&environment.paths, &project).servers;
+        let servers =
+            mcp_servers::read(&ConfigFile::read(&environment.paths), &environment.paths, &project).servers;
         return servers.into_iter().map(|known| (known.server.name, String::new())).collect();
     }
     if names == Names::Themes {

@@ -25,9 +25,8 @@ pub fn run(args: &PermissionsArgs) -> Result<Exit, Refusal> {
     if let Some(PermissionsAction::Test { trust, .. }) = &args.action {
         all.trust = *trust;
     }
-    let (environment, project, cwd) = Environment::read_here(&all)?;
-    let sessions = environment.settings.session_dir.as_deref();
-    let (permissions, _) = permission_rules::read(&environment.paths, &project, sessions);
+    let (environment, _, cwd) = Environment::read_here(&all)?;
+    let permissions = environment.all_rules();
     let text = match &args.action {
         None => format_list(&permissions),
         Some(PermissionsAction::Test { tool, permission_mode: mode, call, .. }) => {
@@ -39,7 +38,7 @@ pub fn run(args: &PermissionsArgs) -> Result<Exit, Refusal> {
             explain(
                 &permissions,
                 CallFacts { mode, tool, access: &access, read_only, cwd: &cwd, home: None },
-                environment.settings_fault.is_some(),
+                environment.guards.settings_fault.is_some(),
             )
         }
     };

@@ -14,14 +14,13 @@ use crate::args::CliArgs;
 use crate::args::tools::{ToolsAction, ToolsArgs};
 use crate::compose::agent::child_env;
 use crate::compose::environment::Environment;
-use crate::compose::project_settings::ProjectSettings;
-use crate::compose::{self, permission_rules, sandbox};
+use crate::compose::{self, sandbox};
 use crate::process::exit::{Exit, Refusal, fail, say, warn, without_numbers};
 use crate::process::plain;
 use crate::process::signals::Signals;
 use tau_agent::extensions::custom_tools;
 use tau_agent::extensions::registry::LoadedExtensions;
-use tau_agent::permissions::{CallFacts, Permissions, Verdict};
+use tau_agent::permissions::{CallFacts, Verdict};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau_tools::bash::Bash;
@@ -36,16 +35,15 @@ use tau_tools::{
 struct Here {
     cwd: PathBuf,
     environment: Environment,
-    project: ProjectSettings,
     loaded: Arc<LoadedExtensions>,
 }
 
 impl Here {
     fn read(trust: bool) -> Result<Self, Refusal> {
         let all = CliArgs { trust, ..CliArgs::without_arguments() };
-        let (environment, project, cwd) = Environment::read_here(&all)?;
+        let (environment, _, cwd) = Environment::read_here(&all)?;
         let loaded = compose::extensions_of(&all, &environment.paths, &environment.settings).load(&cwd);
-        Ok(Here { cwd, environment, project, loaded })
+        Ok(Here { cwd, environment, loaded })
     }
 
     /// The files that describe tools.
@@ -297,16 +295,11 @@ impl Here {
             cancel,
             env: Arc::new(child_env(keys, settings, "tools")),
             sandbox: Arc::new(sandbox::policy(settings, paths, &self.cwd)),
-            files: self.permissions().file_filter(&self.cwd, std::env::home_dir().as_deref()),
+            files: self.environment.all_rules().file_filter(&self.cwd, std::env::home_dir().as_deref()),
             limits: OutputLimits { images: true, ..OutputLimits::default() },
             default_timeout: settings.bash_timeout,
             ..ToolContext::new(&self.cwd, scratch)
         })
-    }
-
-    fn permissions(&self) -> Permissions {
-        let sessions = self.environment.settings.session_dir.as_deref();
-        permission_rules::read(&self.environment.paths, &self.project, sessions).0
     }
 
     async fn carry_out(
@@ -318,7 +311,7 @@ impl Here {
         let policy = Arc::clone(&context.sandbox);
         let prepared = tool.prepare(arguments, context).await.map_err(Failure::Tool)?;
         let home = std::env::home_dir();
-        let judgement = self.permissions().judge(&CallFacts {
+        let judgement = self.environment.all_rules().judge(&CallFacts {
             mode: PermissionMode::Auto,
             tool: &tool.spec().name,
             access: &prepared.access,

@@ -119,6 +119,7 @@ impl Setup {
         text.notices.extend(lost.into_iter().chain(kept));
         text.notices.extend(sandbox::notices(&self.settings, &self.paths, &source.cwd));
         let cwd = source.cwd.clone();
+        let instructions = (!self.args.no_context_files).then(|| source.places());
         let prompt = AgentPrompt::new(source, &text.text);
         let env = self.child_env(&session.info().id);
         let transport = environment::transport(
@@ -150,7 +151,7 @@ impl Setup {
                 // Other front ends enforce `--timeout` themselves, since it covers all prompts together.
                 time: self.args.timeout.filter(|_| self.args.background).map(Duration::from_secs),
             },
-            behavior: self.behavior(prompt.clone(), &cwd),
+            behavior: Behavior { instructions, ..self.behavior(prompt.clone(), &cwd) },
             compaction: self.settings.compaction(),
             helper: None,
         };
@@ -198,7 +199,6 @@ impl Setup {
             })),
             hooks: Hooks::default().system_prompt(system_prompt),
             tools: self.tool_registry(),
-            instructions: self.instruction_places(),
             sandbox: sandbox::sandboxing(&self.settings, &self.paths, cwd),
             undo: Some(environment::undo_options(&self.settings, &self.paths)),
             masking: self.masking(),
@@ -234,12 +234,18 @@ impl Setup {
 
     /// The rules of all files. Their faults were reported when the settings were read.
     pub(super) fn permissions(&self) -> Permissions {
-        permission_rules::read(&self.paths, &self.project, self.session_dir().as_deref()).0
+        self.session_dir().into_iter().fold(self.file_rules.clone(), Permissions::with_own_folder)
     }
 
-    /// The filter for reading files named by completion lists and prompts.
+    /// The filter for reading files named by prompts.
     pub(crate) fn file_filter(&self) -> Arc<dyn FileFilter> {
         self.permissions().file_filter(&self.cwd, std::env::home_dir().as_deref())
+    }
+
+    /// Like [`Setup::file_filter`], with the rules as they are now, for lists of a screen.
+    pub(crate) fn current_file_filter(&self) -> Arc<dyn FileFilter> {
+        let file_rules = permission_rules::read_now(&self.paths, &self.project);
+        Setup { file_rules, ..self.clone() }.file_filter()
     }
 
     /// The masking of secrets in output: it knows the keys and the secret variables from the start.

@@ -17,12 +17,14 @@ use tau_agent::catalogue::keys::{EnvLookup, KeySource, Keys};
 use tau_agent::catalogue::providers::{LOCAL_SERVERS, local_provider};
 use tau_agent::catalogue::user::{AdHoc, UserFile};
 use tau_agent::catalogue::{Catalogue, listing, served};
+use tau_agent::permissions::Permissions;
 use tau_agent::provider::direct::Direct;
 use tau_agent::provider::http::{Http, Network};
 use tau_agent::provider::key_refresh::KeyRefresh;
 use tau_agent::provider::proxy::Proxy;
 use tau_agent::provider::{Failure, Transport};
 use tau_agent::secrets::Secret;
+use tau_agent::settings::config_file::ConfigFile;
 use tau_agent::settings::trust::Project;
 use tau_agent::settings::{Paths, Settings, chosen_mode, guards, line_of_key, table};
 use tau_agent::undo::UndoOptions;
@@ -51,6 +53,14 @@ pub struct Environment {
     pub keys: Arc<Keys>,
     /// Notices for the user: ignored settings.
     pub notices: Vec<String>,
+    pub guards: Guards,
+}
+
+/// The part of the files that guards the user.
+#[derive(Clone, Debug)]
+pub struct Guards {
+    /// The rules of all files.
+    pub rules: Permissions,
     /// The reason why settings that guard the user cannot be relied on: every call is asked.
     pub settings_fault: Option<String>,
 }
@@ -109,8 +119,8 @@ impl Environment {
     ) -> Result<(Self, ProjectSettings), Refusal> {
         let paths = paths().map_err(Refusal::config)?;
         let (mut notices, mut fault) = (Vec::new(), None);
-        let (settings, wrong) = Settings::load_leniently(&paths);
-        on_bad_config.tolerate_all(wrong, &mut notices)?;
+        let config = ConfigFile::read(&paths);
+        on_bad_config.tolerate_all(config.problems().to_vec(), &mut notices)?;
         let projects = match ProjectSettings::read(args, &paths, cwd) {
             Ok(projects) => projects,
             Err(error) => {
@@ -119,9 +129,9 @@ impl Environment {
                 ProjectSettings::default()
             }
         };
-        fault = fault.or_else(|| hook_files::guards_fault(&paths, &projects));
-        let mut stand_in = fault.as_ref().map(|_| guards::stand_in(&paths)).unwrap_or_default();
-        let mut settings = settings.overlaid(stand_in.clone());
+        fault = fault.or_else(|| hook_files::guards_fault(&config, &projects));
+        let mut stand_in = fault.as_ref().map(|_| guards::stand_in(&config)).unwrap_or_default();
+        let mut settings = config.settings().clone().overlaid(stand_in.clone());
         for file in projects.trusted_projects().flat_map(Project::settings_of_files) {
             match file {
                 Ok(file) => settings = settings.overlaid(file),
@@ -129,17 +139,16 @@ impl Environment {
             }
         }
         notices.extend(projects.read_errors().iter().map(UserError::to_string));
-        let (_, wrong) = permission_rules::read(&paths, &projects, None);
-        on_bad_config.tolerate_all(wrong, &mut notices)?;
-        // These files are written for another agent: unsupported parts are no mistake.
         let has_mode = settings.permission_mode.is_some() || chosen_mode::read(&paths).is_some();
-        let (_, unused) = permission_rules::of_others(&projects, has_mode);
-        notices.extend(unused.into_iter().map(String::from));
-        let servers = mcp_servers::read(&paths, &projects);
+        let found = permission_rules::read(&config, &paths, &projects, has_mode);
+        on_bad_config.tolerate_all(found.wrong, &mut notices)?;
+        // These files are written for another agent: unsupported parts are no mistake.
+        notices.extend(found.unused.into_iter().map(String::from));
+        let servers = mcp_servers::read(&config, &paths, &projects);
         on_bad_config.tolerate_all(servers.wrong, &mut notices)?;
         notices.extend(servers.unused.into_iter().map(String::from));
         if settings.hooks.is_some() {
-            on_bad_config.tolerate_all(hook_files::faults(&paths, &projects), &mut notices)?;
+            on_bad_config.tolerate_all(hook_files::faults(&config, &projects), &mut notices)?;
         }
         // Files are shown relative to tau's start directory.
         let here = std::env::current_dir().ok();
@@ -163,9 +172,8 @@ impl Environment {
             );
             notices.extend(guards::instead(&stand_in, &settings));
         }
-        let environment = Self::with(paths, settings, args, on_bad_config, notices)?;
-        let settings_fault = fault.map(String::from);
-        Ok((Environment { settings_fault, ..environment }, projects))
+        let guards = Guards { rules: found.rules, settings_fault: fault.map(String::from) };
+        Ok((Self::with(paths, settings, args, on_bad_config, guards, notices)?, projects))
     }
 
     /// The models and keys for these settings. Fails when `models.toml` is invalid and that is refused.
@@ -174,6 +182,7 @@ impl Environment {
         settings: Settings,
         args: &CliArgs,
         on_bad_config: OnBadConfig,
+        guards: Guards,
         mut notices: Vec<String>,
     ) -> Result<Self, Refusal> {
         let catalogue = match Catalogue::load(&paths, &settings, None) {
@@ -221,7 +230,16 @@ impl Environment {
         if let Err(failure) = keys.readable() {
             on_bad_config.tolerate(failure.to_string(), &mut notices)?;
         }
-        Ok(Environment { paths, settings, catalogue, keys, notices, settings_fault: None })
+        Ok(Environment { paths, settings, catalogue, keys, notices, guards })
+    }
+
+    /// The rules of all files, for a command about a folder.
+    pub(crate) fn all_rules(&self) -> Permissions {
+        self.settings
+            .session_dir
+            .clone()
+            .into_iter()
+            .fold(self.guards.rules.clone(), Permissions::with_own_folder)
     }
 
     /// The connection to the providers.

@@ -9,6 +9,7 @@ use crate::compose::{hook_files, permission_rules};
 use tau_agent::extensions::packages::Packages;
 use tau_agent::extensions::places::{LinkRules, Places};
 use tau_agent::extensions::{ExtensionOptions, Extensions};
+use tau_agent::settings::config_file::ConfigFile;
 use tau_agent::settings::other_folders::OtherFolders;
 use tau_agent::settings::{Paths, Settings};
 use tau_app::slash;
@@ -35,14 +36,15 @@ fn places(args: &CliArgs, paths: &Paths, cwd: &Path) -> Places {
     let folders = OtherFolders::here();
     let mut places = Places::of_user_in(&paths.config, folders.as_ref());
     let projects = ProjectSettings::read(args, paths, Some(cwd)).unwrap_or_default();
-    places.hooks = hook_files::all(paths, folders.as_ref(), &projects);
+    let config = ConfigFile::read(paths);
+    places.hooks = hook_files::all(&config, folders.as_ref(), &projects);
     let packages = Packages::new(paths);
     let (found, problem) = packages.read();
     places.packages = found;
     places.problems.extend(problem);
     places.files = vec![paths.config_file(), paths.mcp_file(), packages.list_file().to_owned()];
     places.files.extend(folders.as_ref().map(hook_files::others));
-    let rules = permission_rules::read(paths, &projects, None).0;
+    let rules = permission_rules::read(&config, paths, &projects, true).rules;
     places.rules = LinkRules(Some(rules.file_filter(cwd, std::env::home_dir().as_deref())));
     for project in projects.trusted_projects() {
         places.add_project(project.root(), &project.extension_folders());

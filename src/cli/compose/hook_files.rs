@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use super::project_settings::ProjectSettings;
 use tau_agent::extensions::hooks::{self, HookFile, HookFormat};
+use tau_agent::settings::config_file::ConfigFile;
 use tau_agent::settings::other_folders::OtherFolders;
 use tau_agent::settings::private_files::{read_capped, unless_absent};
-use tau_agent::settings::trust::{OTHERS_HOOKS, SETTINGS, uses_others_hooks};
-use tau_agent::settings::{self, MAX_BYTES, Paths, guards};
+use tau_agent::settings::trust::{OTHERS_HOOKS, SETTINGS};
+use tau_agent::settings::{self, MAX_BYTES, guards};
 use tau_protocol::extension::ExtensionSource;
+use tau_tools::regular_files::read_text;
 use tau_tools::user_error::UserError;
 
 /// The user's hooks of another agent, where they usually are.
@@ -16,15 +18,16 @@ const OTHERS: &str = ".claude/settings.json";
 
 /// All files, in the order in which their hooks run: the user's before a project's.
 pub(crate) fn all(
-    paths: &Paths,
+    config: &ConfigFile,
     folders: Option<&OtherFolders>,
     projects: &ProjectSettings,
 ) -> Vec<HookFile> {
-    let uses_others = uses_others_hooks(paths);
+    let uses_others = config.uses_others_hooks();
     let of_others = folders.filter(|_| uses_others).map(others);
-    let of_others = of_others.and_then(|path| of_user(&path, HookFormat::Json));
+    let of_others =
+        of_others.and_then(|path| Some(of_user(&path, read_text(&path, MAX_BYTES).ok()?, HookFormat::Json)));
     let of_projects = of_projects(projects).filter(|file| uses_others || file.format == HookFormat::Toml);
-    own(paths).into_iter().chain(of_others).chain(of_projects).collect()
+    own(config).into_iter().chain(of_others).chain(of_projects).collect()
 }
 
 /// The user's hook file of another agent.
@@ -33,23 +36,23 @@ pub(crate) fn others(folders: &OtherFolders) -> PathBuf {
 }
 
 /// The faults in the hooks of `config.toml`, the user's and the trusted projects'.
-pub(crate) fn faults(paths: &Paths, projects: &ProjectSettings) -> Vec<UserError> {
+pub(crate) fn faults(config: &ConfigFile, projects: &ProjectSettings) -> Vec<UserError> {
     let is_own = |file: &HookFile| file.format == HookFormat::Toml;
-    let files = own(paths).into_iter().chain(of_projects(projects)).filter(is_own);
+    let files = own(config).into_iter().chain(of_projects(projects)).filter(is_own);
     files.flat_map(|file| hooks::find(&file).1).map(UserError::from).collect()
 }
 
 /// The faults in settings that guard the user, in any file: see [`guards`].
-pub(crate) fn guards_fault(paths: &Paths, projects: &ProjectSettings) -> Option<UserError> {
-    guards::fault(paths, projects.trusted_projects()).or_else(|| {
+pub(crate) fn guards_fault(config: &ConfigFile, projects: &ProjectSettings) -> Option<UserError> {
+    guards::fault(config, projects.trusted_projects()).or_else(|| {
         let folders = OtherFolders::here();
-        let others = folders.as_ref().filter(|_| uses_others_hooks(paths)).map(others);
+        let others = folders.as_ref().filter(|_| config.uses_others_hooks()).map(others);
         let unread = others.and_then(|path| {
             let error = unless_absent(&path, read_capped(&path, MAX_BYTES).err()?)?;
             Some(UserError::new(format!("{}: {error}", path.display())))
         });
         unread.or_else(|| {
-            let files = all(paths, folders.as_ref(), projects).into_iter();
+            let files = all(config, folders.as_ref(), projects).into_iter();
             let mut files = files.filter(|file| file.format == HookFormat::Json);
             let fault = files.find_map(|file| settings::hooks::guards_fault(&file.path, &file.text));
             fault.map(|fault| fault.remedy("with claude_hooks = false tau runs no hooks of other agents"))
@@ -57,13 +60,12 @@ pub(crate) fn guards_fault(paths: &Paths, projects: &ProjectSettings) -> Option<
     })
 }
 
-fn own(paths: &Paths) -> Option<HookFile> {
-    of_user(&paths.config_file(), HookFormat::Toml)
+fn own(config: &ConfigFile) -> Option<HookFile> {
+    Some(of_user(config.path(), config.text().ok()??.to_owned(), HookFormat::Toml))
 }
 
-fn of_user(path: &Path, format: HookFormat) -> Option<HookFile> {
-    let text = String::from_utf8(read_capped(path, MAX_BYTES).ok()?).ok()?;
-    Some(HookFile { path: path.to_owned(), text, format, source: ExtensionSource::User })
+fn of_user(path: &Path, text: String, format: HookFormat) -> HookFile {
+    HookFile { path: path.to_owned(), text, format, source: ExtensionSource::User }
 }
 
 /// The trusted texts, rather than the current content of the files.

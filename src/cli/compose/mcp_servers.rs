@@ -7,9 +7,10 @@ use super::project_settings::ProjectSettings;
 use crate::args::CliArgs;
 use tau_agent::extensions::mcp::{ConfiguredServer, ReadServers};
 use tau_agent::extensions::packages::{Package, Packages};
+use tau_agent::settings::Paths;
+use tau_agent::settings::config_file::ConfigFile;
 use tau_agent::settings::mcp_servers::{self, McpServer};
 use tau_agent::settings::trust::MCP_FILE;
-use tau_agent::settings::{Paths, Settings};
 use tau_tools::user_error::UserError;
 
 /// The servers of all files.
@@ -24,8 +25,8 @@ pub(crate) struct FoundServers {
 
 /// Reads the servers; those of the nearest project take precedence. Among the user's files, `config.toml` does; those
 /// of packages come last.
-pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> FoundServers {
-    let ((mut servers, mut unused), mut wrong) = (of_packages(paths), Vec::new());
+pub(crate) fn read(config: &ConfigFile, paths: &Paths, project: &ProjectSettings) -> FoundServers {
+    let ((mut servers, mut unused), mut wrong) = (of_packages(config, paths), Vec::new());
     let mut add = |(found, errors): (Vec<McpServer>, Vec<UserError>), path: &Path, is_project| {
         if path.extension().is_some_and(|ending| ending == "json") { &mut unused } else { &mut wrong }
             .extend(errors);
@@ -36,8 +37,7 @@ pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> FoundServers {
     };
     let path = paths.mcp_file();
     add(mcp_servers::of_json_file(&path), &path, false);
-    let path = paths.config_file();
-    add(mcp_servers::of_file(&path), &path, false);
+    add(mcp_servers::of_text(config.path(), config.text_or_empty()), config.path(), false);
     for project in project.trusted_projects() {
         if let Some((path, text)) = project.file(MCP_FILE) {
             add(mcp_servers::of_json_text(&path, text), &path, true);
@@ -50,13 +50,13 @@ pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> FoundServers {
 }
 
 /// The servers of packages that are on, by name, and the faults in them. They cannot get out of the sandbox.
-fn of_packages(paths: &Paths) -> (BTreeMap<String, ConfiguredServer>, Vec<UserError>) {
+fn of_packages(config: &ConfigFile, paths: &Paths) -> (BTreeMap<String, ConfiguredServer>, Vec<UserError>) {
     let (mut servers, mut unused) = (BTreeMap::<String, ConfiguredServer>::new(), Vec::new());
     let packages = Packages::new(paths).read().0;
     if packages.is_empty() {
         return (servers, unused);
     }
-    let off = Settings::load_leniently(paths).0.extensions_off.unwrap_or_default();
+    let off = config.settings().extensions_off.as_deref().unwrap_or_default();
     let packages = packages.into_iter();
     let is_used = |package: &Package| package.problem.is_none() && !off.contains(&package.row().id());
     for package in packages.filter(is_used) {
@@ -88,8 +88,9 @@ pub(crate) fn reading(args: &CliArgs, paths: &Paths, sandboxed: bool) -> ReadSer
     let (args, paths) = (args.clone(), paths.clone());
     ReadServers::new(move |cwd| {
         let project = ProjectSettings::read(&args, &paths, Some(cwd)).unwrap_or_default();
-        let off = Settings::load_leniently(&paths).0.extensions_off.unwrap_or_default();
-        let mut servers = read(&paths, &project).servers;
+        let config = ConfigFile::read(&paths);
+        let off = config.settings().extensions_off.as_deref().unwrap_or_default();
+        let mut servers = read(&config, &paths, &project).servers;
         for ConfiguredServer { server, is_project, .. } in &mut servers {
             server.enabled &= !off.contains(&format!("mcp:{}", server.name));
             // A project can ask for the sandbox, but cannot get out of it.

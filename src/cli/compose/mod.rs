@@ -105,6 +105,8 @@ pub struct Setup {
     pub web: Web,
     /// The HTTP clients for requests to models: shared by all sessions of this process.
     pub http: HttpClients,
+    /// The rules of all files, as they were read.
+    file_rules: Permissions,
     /// The rules of files that the agent has: one value for tau's lifetime.
     pub(crate) rules: Arc<Mutex<Permissions>>,
 }
@@ -206,7 +208,7 @@ impl Setup {
         let mut environment = environment;
         let chosen = choose_model::choose(&args, profile.on_bad_config, &mut environment, &project)?;
         agent::check_tools(&args, profile.on_bad_config, &mut environment, &project)?;
-        let Environment { paths, mut settings, catalogue, keys, notices, settings_fault } = environment;
+        let Environment { paths, mut settings, catalogue, keys, notices, guards } = environment;
         if profile.on_ask == OnAsk::Ask && !profile.is_client {
             sandbox::apply_chosen_mode(&mut settings, &paths, &cwd);
         }
@@ -230,11 +232,12 @@ impl Setup {
             server_model: None,
             demo,
             notices,
-            settings_fault,
+            settings_fault: guards.settings_fault,
             project,
             extensions,
             web,
             http: HttpClients::default(),
+            file_rules: guards.rules,
             rules: Arc::default(),
         })
     }

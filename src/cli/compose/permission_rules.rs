@@ -1,7 +1,7 @@
 //! The rules in force: from the user's `config.toml` and trusted projects; changing them.
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::hook_files;
 use super::project_settings::ProjectSettings;
@@ -11,6 +11,7 @@ use tau_agent::permissions::{
     LOCAL, Options, Permissions, ProtectedKind, Rule, RuleInForce, RuleSource, Verdict,
 };
 use tau_agent::settings::claude_permissions::Owner;
+use tau_agent::settings::config_file::ConfigFile;
 use tau_agent::settings::other_folders::OtherFolders;
 use tau_agent::settings::trust::{FOLDER, Project, SHARED, uses_others_hooks};
 use tau_agent::settings::{MAX_BYTES, Paths, claude_permissions, local_file, paths, permission_rules};
@@ -21,12 +22,22 @@ use tau_tools::sandbox::support::Support;
 use tau_tools::user_error::UserError;
 
 /// The rules of all files, and their faults.
+pub(crate) struct FoundRules {
+    pub rules: Permissions,
+    /// The faults in settings files.
+    pub wrong: Vec<UserError>,
+    /// The unsupported parts of files for another agent.
+    pub unused: Vec<UserError>,
+}
+
+/// Reads the rules of all files. `has_mode` if tau's settings name a permission mode.
 pub(crate) fn read(
+    config: &ConfigFile,
     paths: &Paths,
     project: &ProjectSettings,
-    session_dir: Option<&Path>,
-) -> (Permissions, Vec<UserError>) {
-    let (user, mut wrong) = permission_rules::of_file(&paths.config_file());
+    has_mode: bool,
+) -> FoundRules {
+    let (user, mut wrong) = permission_rules::of_text(config.path(), config.text_or_empty(), false);
     let mut rules = user.rules;
     for project in project.trusted_projects() {
         for (path, text) in project.settings_files() {
@@ -39,26 +50,26 @@ pub(crate) fn read(
             rules.extend(found.rules);
         }
     }
-    let (of_others, _) = of_others(project, true);
+    let (of_others, unused) = of_others(project, has_mode);
     rules.extend(of_others);
     // Sessions and undo data are in the data folder.
-    let own = [Some(paths.config.clone()), Some(paths.data.clone()), session_dir.map(PathBuf::from)];
+    let own = [paths.config.clone(), paths.data.clone()];
     // At their usual places, they are protected as files of other agents.
     let moved = OtherFolders::here().map(|folders| folders.moved_settings()).unwrap_or_default();
     let options = Options {
         unprotected: user.unprotected,
-        own: own.into_iter().flatten().chain(moved).collect(),
+        own: own.into_iter().chain(moved).collect(),
         unconfined: !Support::here().confines_unasked_commands(),
     };
     let untrusted = project.untrusted_projects().flat_map(Project::settings_files);
     let untrusted = untrusted.flat_map(|(path, text)| permission_rules::of_text(&path, text, true).0.rules);
     let others = project.untrusted_projects().flat_map(|project| of_project(project).0);
-    (Permissions::new(rules, options).with_untrusted(untrusted.chain(others).collect()), wrong)
+    let rules = Permissions::new(rules, options).with_untrusted(untrusted.chain(others).collect());
+    FoundRules { rules, wrong, unused }
 }
 
 /// The rules in settings of another agent, the user's and the trusted projects', and their unsupported parts.
-/// `has_mode` if tau's settings name a permission mode.
-pub(crate) fn of_others(project: &ProjectSettings, has_mode: bool) -> (Vec<RuleInForce>, Vec<UserError>) {
+fn of_others(project: &ProjectSettings, has_mode: bool) -> (Vec<RuleInForce>, Vec<UserError>) {
     let home = OtherFolders::here().map(|folders| hook_files::others(&folders));
     let of_user = home.and_then(|path| match read_text(&path, MAX_BYTES) {
         Ok(text) => Some(claude_permissions::of_text(&path, &text, &text, Owner::User { has_mode })),
@@ -95,6 +106,11 @@ fn one((rule, wrong): (RuleInForce, UserError)) -> (Vec<RuleInForce>, Vec<UserEr
     (vec![rule], vec![wrong])
 }
 
+/// The rules of all files as they are now.
+pub(super) fn read_now(paths: &Paths, project: &ProjectSettings) -> Permissions {
+    read(&ConfigFile::read(paths), paths, project, true).rules
+}
+
 /// Reads the rules again, for a session in `cwd`.
 pub(super) fn read_again(
     args: &CliArgs,
@@ -103,10 +119,12 @@ pub(super) fn read_again(
     cwd: &Path,
 ) -> Result<Permissions, UserError> {
     let project = ProjectSettings::read(args, paths, Some(cwd))?;
-    if let Some(fault) = hook_files::guards_fault(paths, &project) {
+    let config = ConfigFile::read(paths);
+    if let Some(fault) = hook_files::guards_fault(&config, &project) {
         return Err(fault);
     }
-    Ok(read(paths, &project, session_dir).0)
+    let rules = read(&config, paths, &project, true).rules;
+    Ok(session_dir.map(Path::to_owned).into_iter().fold(rules, Permissions::with_own_folder))
 }
 
 /// Changes rules in the files of their scopes. A trusted project stays trusted, if nothing else in it changes.

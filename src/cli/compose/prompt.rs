@@ -8,7 +8,6 @@ use super::Setup;
 use crate::headless::prompts;
 use crate::process::exit::Refusal;
 use parking_lot::Mutex;
-use tau_agent::context::instruction_files::InstructionPlaces;
 use tau_agent::context::prompt_source::{InstructionMode, PromptSource};
 use tau_agent::settings::other_folders::OtherFolders;
 use tau_tools::Toolbox;
@@ -65,11 +64,6 @@ impl Setup {
     /// The existing files of the system prompt.
     pub fn instructions(&self) -> Vec<PathBuf> {
         self.prompt_files().files()
-    }
-
-    /// The places of instruction files; `None` if none are read.
-    pub(super) fn instruction_places(&self) -> Option<InstructionPlaces> {
-        (!self.args.no_context_files).then(|| self.prompt_files().places())
     }
 
     /// The places of the system prompt's files.

@@ -10,6 +10,7 @@ use crate::compose::{self, AgentPrompt, Setup};
 use crate::process::exit::Refusal;
 use tau_agent::catalogue::Catalogue;
 use tau_agent::permissions::Permissions;
+use tau_agent::settings::config_file::ConfigFile;
 use tau_agent::settings::table::{SettingRow, TABLE, row};
 use tau_agent::settings::{Settings, guards};
 use tau_app::background::AUTO;
@@ -77,7 +78,7 @@ fn reread(old: &Setup) -> Result<Setup, Refusal> {
 /// commands are added.
 fn keeping(old: &Setup, mut new: Setup) -> Setup {
     if new.settings_fault.is_some() {
-        let stand_in = guards::stand_in(&new.paths);
+        let stand_in = guards::stand_in(&ConfigFile::read(&new.paths));
         new.settings = stand_in.overlaid(old.settings.clone());
         new.notices.retain(|notice| !notice.starts_with(guards::INSTEAD));
     }

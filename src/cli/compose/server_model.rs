@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Setup;
 use super::session_model::LOST;
-use crate::compose::environment::{self, Connections, Environment, OnBadConfig};
+use crate::compose::environment::{self, Connections, Environment, Guards, OnBadConfig};
 use crate::process::exit::Refusal;
 use crate::process::runtime;
 use tau_agent::provider::FailureKind;
@@ -88,7 +88,9 @@ impl Setup {
         let server_model = ServerModel::new(reference, &self.settings);
         let settings = Settings { model: Some(reference.to_owned()), ..self.settings };
         // Files were read before, so their faults have been reported.
-        let environment = Environment::with(self.paths, settings, &self.args, OnBadConfig::Warn, Vec::new())?;
+        let guards = Guards { rules: self.file_rules, settings_fault: self.settings_fault };
+        let (args, mode) = (&self.args, OnBadConfig::Warn);
+        let environment = Environment::with(self.paths, settings, args, mode, guards, Vec::new())?;
         let mut named = Self::choose(self.args, self.profile, environment, self.cwd, self.project)?;
         named.project_dir = self.project_dir;
         named.notices = self.notices;

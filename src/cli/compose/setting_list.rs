@@ -42,7 +42,7 @@ fn describe_setting(setup: &Setup, row: &SettingRow) -> SettingShown {
         None if origin == row.key => "chosen at the first start".to_owned(),
         None => origin,
     };
-    let rules = || permission_rules::read(&setup.paths, &setup.project, None).0.rules().len() as u64;
+    let rules = || permission_rules::read_now(&setup.paths, &setup.project).rules().len() as u64;
     let set = set.map(|set| if row.key == "permissions" { pluralize(rules(), "rule") } else { set });
     let live = if row.columns.live { "" } else { " · from the next start on" };
     let default_text = if default.is_empty() { String::new() } else { format!(" · default: {default}") };

@@ -453,7 +453,7 @@ impl PerformRequest for Services {
     async fn files(self: &Arc<Self>, call: &Call, query: String) -> Result<FileMatches, UserError> {
         let call = call.share();
         self.blocking(move |services| {
-            let rules = || services.setup.lock().file_filter();
+            let rules = || services.setup.lock().current_file_filter();
             let files = Arc::clone(&services.files.lock());
             Ok(files.find(&query, &rules, &|| call.is_cancelled()))
         })
@@ -480,7 +480,7 @@ impl PerformRequest for Services {
         readings: Vec<Vec<PathBuf>>,
     ) -> Result<Vec<Picture>, UserError> {
         self.blocking(move |services| {
-            let rules = services.setup.lock().file_filter();
+            let rules = services.setup.lock().current_file_filter();
             files::pictures(&services.dir(), &readings, &*rules)
         })
         .await

@@ -29,6 +29,7 @@ use tau_agent::extensions::mcp::ConfiguredServer;
 use tau_agent::extensions::places::Places;
 use tau_agent::extensions::registry::Origin;
 use tau_agent::extensions::watched;
+use tau_agent::settings::config_file::ConfigFile;
 use tau_app::request::NO_TICKET;
 use tau_protocol::command::{AgentCommand, SettingsCommand, TaskCommand, Tuning};
 use tau_protocol::event::NoticeLevel;
@@ -181,7 +182,7 @@ impl FileFacts {
         let now = FileFacts {
             cwd: origin.cwd,
             earlier: if is_elsewhere { BTreeSet::new() } else { std::mem::take(&mut self.earlier) },
-            servers: mcp_servers::read(&setup.paths, &projects).servers,
+            servers: mcp_servers::read(&ConfigFile::read(&setup.paths), &setup.paths, &projects).servers,
             trusted: projects.trusted_projects().map(|project| project.root().to_owned()).collect(),
             untrusted: projects.untrusted_projects().map(|project| project.root().to_owned()).collect(),
             problems: setup.extensions.current().problems.clone(),

@@ -18,8 +18,6 @@ use std::time::Duration;
 use crate::args::CliArgs;
 use crate::args::doctor::DoctorArgs;
 use crate::compose::environment::{Environment, OnBadConfig};
-use crate::compose::permission_rules;
-use crate::compose::project_settings::ProjectSettings;
 use crate::process::exit::{Exit, say};
 use crate::upkeep::origin::Origin;
 use crate::upkeep::release;
@@ -60,7 +58,7 @@ fn examine(environment: Environment) -> Vec<Section> {
     let (search_settings, keys) = (environment.settings.clone(), Arc::clone(&environment.keys));
     let retention = environment.settings.retention();
     let install = install(&environment.settings);
-    let own_rules = permission_rules::read(&paths, &ProjectSettings::default(), None).0;
+    let own_rules = environment.guards.rules.clone();
     let places = InstructionPlaces {
         config: paths.config.clone(),
         claude: OtherFolders::here().map(|folders| folders.place(".claude")),
