@@ -143,11 +143,14 @@ impl CommandPattern {
 
     /// Whether it matches these words. Unknown text in them is matched only by `*`.
     pub(super) fn matches(&self, words: &[Word]) -> bool {
-        self.compare(&signs_of(words, false), false)
+        self.can_begin(words) && self.compare(&signs_of(words, false), false)
     }
 
     /// Whether it may match these words, for any value of unknown text in them.
     pub(super) fn may_match(&self, words: &[Word], more_arguments: bool) -> Match {
+        if !self.can_begin(words) {
+            return Match::No;
+        }
         let mut known = signs_of(words, false);
         if more_arguments {
             known.extend([Sign::Gap, Sign::Any]);
@@ -165,6 +168,12 @@ impl CommandPattern {
             signs.push(Sign::Any);
         }
         if self.compare(&signs, true) { Match::Perhaps } else { Match::No }
+    }
+
+    /// Whether the first word can begin the one that the pattern names. Most pairs differ there.
+    fn can_begin(&self, words: &[Word]) -> bool {
+        let first = words.first().and_then(Word::literal);
+        self.leading.first().zip(first).is_none_or(|(wanted, first)| wanted.starts_with(&*first))
     }
 
     fn compare(&self, command: &[Sign], unknown_is_any: bool) -> bool {

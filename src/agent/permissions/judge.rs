@@ -20,7 +20,7 @@ use super::path_text::PathText;
 use super::protected::{ProtectedKind, Use, kind_in_text};
 use super::rule::{Pattern, Rule};
 use super::shell::{self, Analysis, Doubt, Part};
-use super::words_as_paths::Scene;
+use super::words_as_paths::{PathMention, Scene};
 use super::{CallFacts, Options, Verdict, arguments, read_only, strict, suggest};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
 use tau_tools::ToolKind;
@@ -47,6 +47,15 @@ pub(super) enum SuggestFor {
     Asked,
     /// Also the parts that are allowed because they only read.
     All,
+}
+
+/// A simple command, and what several checks ask about it.
+struct JudgedPart<'a> {
+    part: &'a Part,
+    /// The reason it may not be read-only.
+    objection: Option<String>,
+    /// The paths that it names.
+    mentions: Vec<PathMention>,
 }
 
 /// The judgement on one part of a call.
@@ -182,12 +191,14 @@ impl Judge<'_> {
         let bare = self.allowing_all(call);
         let start = findings.len();
         let mut free = Vec::new();
-        for part in &analysis.parts {
-            let before = findings.len();
+        let parts: Vec<JudgedPart<'_>> =
+            analysis.parts.iter().map(|part| self.judged_part(part, &scene)).collect();
+        for judged in &parts {
+            let (part, before) = (judged.part, findings.len());
             let is_doubted = analysis.doubts.iter().any(|doubt| overlap(doubt, part));
-            self.part(part, bare, is_doubted, &analysis, &scene, findings);
+            self.part(judged, bare, is_doubted, &analysis, &scene, findings);
             self.commands_in_texts(part, &scene, 0, findings);
-            self.judge_given_names(part, command, &analysis, &scene, findings);
+            self.judge_given_names(judged, command, &analysis, &scene, findings);
             let text = command.get(part.span.clone()).unwrap_or_default();
             for finding in findings.iter_mut().skip(before) {
                 finding.part = text.to_owned();
@@ -197,7 +208,7 @@ impl Judge<'_> {
         }
         self.doubts(command, &analysis, bare, findings);
         self.wider_patterns(command, &scene, findings);
-        self.judge_unknown_targets(command, &analysis, &scene, findings, start);
+        self.judge_unknown_targets(command, &parts, &scene, findings, start);
         self.dangers(command, &analysis, &scene, findings);
         if findings.len() == start {
             findings.push(Finding { unasked: true, ..allowed_finding("it runs nothing", command) });
@@ -272,6 +283,13 @@ impl Judge<'_> {
         }
     }
 
+    /// Looks at a part once for all checks.
+    fn judged_part<'p>(&self, part: &'p Part, scene: &Scene<'_>) -> JudgedPart<'p> {
+        let objection = self.objection(part, scene);
+        let mentions = scene.path_mentions(part, objection.is_some());
+        JudgedPart { part, objection, mentions }
+    }
+
     /// The reason a part may not be read-only, if any.
     fn objection(&self, part: &Part, scene: &Scene<'_>) -> Option<String> {
         let directories = scene.directories_of(part);
@@ -286,7 +304,7 @@ impl Judge<'_> {
     /// Judges a simple command.
     fn part(
         &self,
-        part: &Part,
+        judged: &JudgedPart<'_>,
         bare: Option<&Rule>,
         is_doubted: bool,
         analysis: &Analysis,
@@ -294,13 +312,12 @@ impl Judge<'_> {
         findings: &mut Vec<Finding>,
     ) {
         let before = findings.len();
+        let JudgedPart { part, objection, mentions } = judged;
         self.strict_about_words(part, findings);
-        let objection = self.objection(part, scene);
-        let mentions = scene.path_mentions(part, objection.is_some());
-        self.judge_named_files(part, &mentions, objection.is_none(), scene, findings);
+        self.judge_named_files(part, mentions, objection.is_none(), scene, findings);
         self.redirects(part, bare, analysis.reopens, scene, findings);
         let name = part.words.first().and_then(crate::permissions::shell::Word::literal).unwrap_or_default();
-        let Some(why) = objection.or_else(|| self.objection_to_devices(part, &mentions, scene)) else {
+        let Some(why) = objection.clone().or_else(|| self.objection_to_devices(part, mentions, scene)) else {
             if findings.iter().skip(before).all(|finding| finding.verdict == Verdict::Allow) {
                 findings.push(match bare.or_else(|| self.allowing(part, scene)) {
                     Some(rule) => of_rule(Verdict::Allow, "a rule allows it", rule),

@@ -66,6 +66,8 @@ impl SearchPath {
     fn of(path: &OsStr) -> Self {
         let mut search = SearchPath::default();
         for plain in std::env::split_paths(path) {
+            // Without `.` and empty names.
+            let plain: PathBuf = plain.components().collect();
             if plain.is_relative() {
                 search.relative.push(plain);
             } else if search.absolute.iter().all(|known| known.plain != plain) {
@@ -210,9 +212,17 @@ fn place(path: &Path) -> Option<Rc<Place>> {
     Some(once(|known| &mut known.places, path.as_os_str(), look))
 }
 
+/// The type of the file that a path leads to; `None` if there is none.
+pub(super) fn target_kind(path: &Path) -> Option<FileType> {
+    match kind(path)? {
+        FileType::Symlink => rustix::fs::stat(path).ok().map(|facts| FileType::from_raw_mode(facts.st_mode)),
+        kind => Some(kind),
+    }
+}
+
 /// Whether a path leads to a folder.
 pub(super) fn is_folder(path: &Path) -> bool {
-    kind(path).is_some_and(|kind| kind.is_dir() || kind.is_symlink() && path.is_dir())
+    target_kind(path) == Some(FileType::Directory)
 }
 
 /// The folders in which programs are looked up.

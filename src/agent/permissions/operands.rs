@@ -1,5 +1,7 @@
 //! Arguments of programs that name no files: subcommands, and names of processes, containers, branches and others.
 
+use std::ops::Range;
+
 use super::programs::{self, Program};
 use super::shell::{Part, Piece, Word};
 use super::subcommands::has;
@@ -22,19 +24,24 @@ const GROUPS: [(&str, &str); 10] = [
     ("prisma", "migrate db"),
 ];
 
-/// Whether a word of a part is a subcommand, and so most likely no file.
-pub(super) fn is_subcommand(part: &Part, index: usize) -> bool {
+/// The words of a part that are subcommands, and so most likely no files.
+pub(super) fn subcommands(part: &Part) -> Range<usize> {
     let name = programs::name(&part.words).unwrap_or_default();
-    let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c));
-    let literal = |at: usize| part.words.get(at).and_then(Word::literal);
-    if !has(WITH_SUBCOMMANDS, &name) || !literal(index).is_some_and(|text| is_name(&text)) {
-        return false;
+    if !has(WITH_SUBCOMMANDS, &name) {
+        return 0..0;
     }
     let places = Program::find_by_name(&name).map_or(1..2, |program| program.subcommand(&part.words).0);
-    let is_group = |first: &str| GROUPS.iter().any(|(of, groups)| has(of, &name) && has(groups, first));
-    places.len() == 1
-        && (index == places.start
-            || index == places.start + 1 && literal(places.start).is_some_and(|first| is_group(&first)))
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_:".contains(c);
+    let name_at = |at: usize| {
+        part.words
+            .get(at)
+            .and_then(Word::literal)
+            .filter(|text| places.len() == 1 && text.chars().all(is_part))
+    };
+    let Some(first) = name_at(places.start) else { return 0..0 };
+    let is_group = GROUPS.iter().any(|(of, groups)| has(of, &name) && has(groups, &first));
+    let second = is_group && name_at(places.start + 1).is_some();
+    places.start..places.start + 1 + usize::from(second)
 }
 
 /// Commands whose operands are names of something else than files, with their subcommands, and the options with which

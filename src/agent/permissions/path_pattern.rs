@@ -1,6 +1,8 @@
 //! Patterns of paths, as in `edit(src/**)`, and paths in the form in which they are compared.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -28,6 +30,8 @@ pub(super) struct PathPattern {
     globs: Globs,
     /// The case-insensitive pattern, for file systems that ignore case.
     caseless: Globs,
+    /// A name that every path it matches has, in some case. Most paths do not, and are not compared further.
+    name: Option<String>,
     /// The folder whose content the pattern matches, if it ends in `/**`.
     folder: Option<Globs>,
     /// The pattern as texts with holes, relative to its base.
@@ -126,6 +130,17 @@ fn to_nfc(path: &Path) -> Cow<'_, Path> {
     }
 }
 
+/// The rest of a path below a folder, as by [`Path::strip_prefix`]; both are without `.`, `..` and empty names.
+pub(super) fn rest_below<'p>(path: &'p Path, folder: &Path) -> Option<&'p Path> {
+    let folder = folder.as_os_str().as_encoded_bytes();
+    let rest = path.as_os_str().as_bytes().strip_prefix(folder.strip_suffix(b"/").unwrap_or(folder))?;
+    match rest {
+        [] => Some(Path::new("")),
+        [b'/', rest @ ..] => Some(Path::new(OsStr::from_bytes(rest))),
+        _ => None,
+    }
+}
+
 /// Whether a path contains no `.`, `..` or empty names.
 fn is_normal(path: &Path) -> bool {
     let text = path.as_os_str().as_encoded_bytes();
@@ -166,7 +181,8 @@ impl PathPattern {
         let areas = path_text::of_glob(&glob).into_iter().map(Area::new).collect();
         let written = [&format!("{glob}/**"), &*glob];
         let (globs, caseless) = (Globs::new(&written, false)?, Globs::new(&written, true)?);
-        Ok(PathPattern { base, globs, caseless, folder, areas })
+        let name = needed_name(&glob).map(str::to_owned);
+        Ok(PathPattern { base, globs, caseless, name, folder, areas })
     }
 
     /// Whether it is about files outside of the working directory.
@@ -239,6 +255,13 @@ impl PathPattern {
     /// Whether it is about a path that is not fully known.
     pub(super) fn may_concern(&self, path: &PathText, places: &Places) -> Match {
         let path = self.comparable_text(path);
+        let has_name = |needed: &String| {
+            let needed = PathText::literal(needed);
+            path.is_open() || path.is_of_folders() || path.names().any(|name| needed.meets_marks(name))
+        };
+        if !self.name.as_ref().is_none_or(has_name) {
+            return Match::No;
+        }
         let areas = self.areas(places);
         let meets = |path: &PathText| areas.iter().any(|area| area.meets(path));
         if !meets(&path) {
@@ -285,14 +308,21 @@ impl PathPattern {
             None => return false,
         };
         let (path, base) = (&*to_nfc(path), &*to_nfc(base));
-        match path.strip_prefix(base) {
-            Ok(rest) => globs.is_match(rest, anywhere),
-            Err(_) if anywhere && self.base == Base::Floating => {
-                globs.is_match(path.strip_prefix("/").unwrap_or(path), anywhere)
-            }
-            Err(_) => false,
-        }
+        let from_root =
+            || (anywhere && self.base == Base::Floating).then(|| path.strip_prefix("/").unwrap_or(path));
+        let Some(rest) = rest_below(path, base).or_else(from_root) else { return false };
+        let mut names = rest.as_os_str().as_bytes().split(|byte| *byte == b'/');
+        let needed = self.name.as_deref();
+        needed.is_none_or(|needed| names.any(|name| name.eq_ignore_ascii_case(needed.as_bytes())))
+            && globs.is_match(rest, anywhere)
     }
+}
+
+/// The longest name in a glob that is no pattern.
+fn needed_name(glob: &str) -> Option<&str> {
+    let is_plain = |name: &&str| !name.is_empty() && !name.contains(['*', '?', '\\']);
+    let has_parts = glob.contains(['[', ']', '{', '}']);
+    glob.split('/').filter(|_| !has_parts).filter(is_plain).max_by_key(|name| name.len())
 }
 
 /// Globs of which any may match. They are slow to compile, so that is left until they are first needed: a start

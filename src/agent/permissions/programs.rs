@@ -258,14 +258,20 @@ const VERSIONED: &[&str] =
 const RENAMED: &[(&str, &str)] =
     tau_tools::pairs!("nodejs=node gmake=make gradlew=gradle mvnw=mvn yarnpkg=yarn flyctl=fly vc=vercel");
 
+/// The name of a program that is there under several: `pip` of `pip3`, `gradle` of `gradlew`. Others have their own.
+pub(super) fn stem(name: &str) -> &str {
+    let renamed = RENAMED.iter().find(|(renamed, _)| *renamed == name);
+    let stem = renamed.map_or_else(|| without_version(name), |(_, stem)| *stem);
+    if renamed.is_some() || VERSIONED.contains(&stem) || RENAMED.iter().any(|(_, of)| *of == stem) {
+        stem
+    } else {
+        name
+    }
+}
+
 /// Whether two names are those of one program: `pip3` and `pip`, `gradlew` and `gradle`.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
-    let stem = |name| {
-        let renamed = RENAMED.iter().find(|(renamed, _)| *renamed == name);
-        renamed.map_or_else(|| without_version(name), |(_, stem)| *stem)
-    };
-    let has_names = |stem: &str| VERSIONED.contains(&stem) || RENAMED.iter().any(|(_, of)| *of == stem);
-    one == other || stem(one) == stem(other) && has_names(stem(one))
+    stem(one) == stem(other)
 }
 
 /// A name without the version at its end.
@@ -355,9 +361,10 @@ impl Program {
         }
         let subcommand = words.get(places.start).and_then(Word::literal).unwrap_or_default();
         let is_uncertain = places.len() > 1;
+        // Those of other subcommands do not count.
         let concerns = |spec: &&str| {
-            let of = spec.split_once(':').map_or("", |(of, _)| of);
-            is_uncertain || of.is_empty() || of == subcommand
+            let is_own = || spec.strip_prefix(&*subcommand).is_some_and(|rest| rest.starts_with(':'));
+            is_uncertain || spec.starts_with(':') || is_own() || !spec.contains(':')
         };
         let specs: Vec<&str> = self.runs.iter().copied().filter(concerns).collect();
         for (at, word) in words.iter().enumerate().skip(1) {
@@ -442,8 +449,7 @@ pub(super) fn takes_data(words: &[Word], more_arguments: bool) -> bool {
     if name == "sed" {
         return read_only::sed_edits_only(words, more_arguments);
     }
-    let part = || Part { words: words.to_vec(), more_arguments, ..Part::default() };
-    DATA.contains(&name.as_ref()) || read_only::only_reads(&part())
+    DATA.contains(&name.as_ref()) || read_only::only_read(words, more_arguments)
 }
 
 /// Whether a part may run its input or the files that it names.

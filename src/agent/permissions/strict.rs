@@ -472,20 +472,20 @@ fn collect(
         let text = word.literal().unwrap_or_else(known);
         is_named(&text) || text.starts_with('-') && text.get(2..).is_some_and(is_named)
     };
-    // Most commands are decided without accessing the disk.
-    if !words.iter().any(names) || shell::is_taken_apart(words) || is_data(words, more) {
+    if !words.iter().any(names) {
         return;
     }
-    for at in 1..words.len() {
-        let rest = words.get(at..).unwrap_or_default();
-        if found.len() < MAX_FORMS && programs::name(rest).is_some_and(|name| wanted(&name)) {
-            found.push(rest.to_vec());
-        }
+    let runs = |words: &&[Word]| programs::name(words).is_some_and(|name| wanted(&name));
+    let rests: Vec<&[Word]> = (1..words.len()).filter_map(|at| words.get(at..)).filter(runs).collect();
+    let mut texts = if depth < MAX_DEPTH { texts(words) } else { Vec::new() };
+    texts.retain(|text| is_named(text));
+    // Whether a program takes data is long to tell, and most name no other.
+    if rests.is_empty() && texts.is_empty() || shell::is_taken_apart(words) || is_data(words, more) {
+        return;
     }
-    for text in texts(words) {
-        if depth >= MAX_DEPTH || !is_named(&text) {
-            continue;
-        }
+    let room = MAX_FORMS.saturating_sub(found.len());
+    found.extend(rests.into_iter().take(room).map(<[Word]>::to_vec));
+    for text in texts {
         for part in &links::analysis(&text).parts {
             if programs::name(&part.words).is_some_and(|name| wanted(&name)) {
                 found.push(part.words.clone());

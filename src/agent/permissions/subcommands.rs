@@ -120,7 +120,14 @@ pub(super) fn place_length(program: &str, word: &str) -> Option<(usize, Same)> {
 
 /// Whether a word is in a list.
 pub(super) fn has(list: &str, word: &str) -> bool {
-    list.as_bytes().split(|byte| *byte == b' ').any(|listed| listed == word.as_bytes())
+    let (list, word) = (list.as_bytes(), word.as_bytes());
+    let Some(first) = word.first() else { return list.is_empty() };
+    let begins = |at: &usize| at.checked_sub(1).is_none_or(|before| list.get(before) == Some(&b' '));
+    let ends = |at: usize| {
+        let rest = list.get(at..).and_then(|listed| listed.strip_prefix(word));
+        matches!(rest, Some([] | [b' ', ..])) && !word.contains(&b' ')
+    };
+    memchr::memchr_iter(*first, list).filter(begins).any(ends)
 }
 
 /// How certainly a word is a subcommand.

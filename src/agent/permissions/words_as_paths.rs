@@ -518,13 +518,14 @@ impl<'a> Scene<'a> {
             _ => !part.words.is_empty(),
         };
         let values = part.values.iter().filter(|(name, _)| is_used(name)).map(|(_, word)| (1, word));
+        let subcommands = super::operands::subcommands(part);
         for (index, word) in part.words.iter().enumerate().chain(values) {
             let is_argument = part.words.get(index).is_some_and(|it| std::ptr::eq(it, word));
             if is_argument && super::folders::is_text(part, index) {
                 continue;
             }
             // A subcommand is a file only where there is one.
-            let is_subcommand = is_argument && super::operands::is_subcommand(part, index);
+            let is_subcommand = is_argument && subcommands.contains(&index);
             let (texts, is_found) = self.word_texts(part, word);
             // What `find` has found is named from where it runs, wherever it runs the command.
             let lookup = Lookup { elsewhere: part.elsewhere && !is_found, follows: index < MAX_RESOLVED };

@@ -178,12 +178,19 @@ const PRINTING: &[(&str, &str)] = &[
     ("op bw", "item|get"),
     ("gpg gpg2", "--export-secret-keys|--export-secret-subkeys|-d|--decrypt"),
 ];
-/// The names of these programs, sorted.
-static PRINTERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    let mut names: Vec<&str> = PRINTING.iter().flat_map(|(of, _)| of.split(' ')).collect();
+/// The names of these programs, and of those that write, sorted.
+static PRINTERS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| sort(PRINTING.iter().flat_map(|(of, _)| of.split(' '))));
+static WRITERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let of_settings = SETTINGS.iter().flat_map(|(of, _)| of.split(' '));
+    sort(OTHERS.iter().map(|(program, ..)| *program).chain(of_settings).chain(["git"]))
+});
+
+fn sort(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let mut names: Vec<&str> = names.collect();
     names.sort_unstable();
     names
-});
+}
 /// Words with which such a program only lists.
 const LISTING: [&str; 9] = ["-l", "list", "ls", "get", "--list", "show", "--help", "--version", "debug"];
 
@@ -213,12 +220,7 @@ fn names_password(words: &[Word]) -> bool {
 
 /// The kind of protected files that a part writes, or a command that it runs.
 pub(super) fn writes(part: &Part) -> Option<ProtectedKind> {
-    let is_wanted = |name: &str| {
-        name == "git"
-            || name.starts_with("git-")
-            || OTHERS.iter().any(|(program, ..)| *program == name)
-            || SETTINGS.iter().any(|(programs, _)| has(programs, name))
-    };
+    let is_wanted = |name: &str| WRITERS.binary_search(&name).is_ok() || name.starts_with("git-");
     let of = |words: &[Word]| writes_words(words, part.more_arguments);
     of(&part.words).or_else(|| {
         inner_commands(&part.words, part.more_arguments, &is_wanted).iter().find_map(|words| of(words))

@@ -132,6 +132,8 @@ fn applied_address(words: &[Word], scene: &Scene<'_>) -> Option<(String, Range<u
             .find_map(PathText::text)
             .map_or_else(|| word.clone(), |text| Word::of_text(&text)),
     };
+    let first = known(words.first()?);
+    first.literal().filter(|name| packages::takes_address(base(name)))?;
     let (does, address) = packages::address(&words.iter().map(known).collect::<Vec<_>>())
         .map(|(does, address)| (does, address.into_owned()))?;
     let from = host(&address).unwrap_or_default();

@@ -45,7 +45,7 @@ pub(super) fn find_danger(
         } else if name.as_deref() == Some("env") {
             texts.push((command_of_env(&part.words), part.span.clone()));
         }
-        texts.extend(filled_texts(part, name.as_deref()).map(|text| (text, part.span.clone())));
+        texts.extend(filled_texts(part, name.as_deref()).into_iter().map(|text| (text, part.span.clone())));
         let alias = |word: &Word| word.clone().value_of(name.as_deref()?).map(|value| value.display());
         let aliases =
             analysis.parts.iter().filter(|other| programs::name(&other.words).as_deref() == Some("alias"));
@@ -101,7 +101,11 @@ pub(super) fn find_danger(
 }
 
 /// The commands in which `xargs` and `parallel` put what they are given in the command itself: `'rm -rf {}' ::: ~`.
-fn filled_texts(part: &Part, name: Option<&str>) -> impl Iterator<Item = String> {
+fn filled_texts(part: &Part, name: Option<&str>) -> Vec<String> {
+    let is_parallel = name == Some("parallel");
+    if !part.more_arguments && !is_parallel {
+        return Vec::new();
+    }
     let written = |word: &Word| {
         let mut word = word.clone();
         if is_filled_in(&word) {
@@ -112,19 +116,16 @@ fn filled_texts(part: &Part, name: Option<&str>) -> impl Iterator<Item = String>
     let mut words = part.words.iter().skip(1);
     let is_list = |word: &Word| word.literal().is_some_and(|text| text.starts_with(":::"));
     let before: Vec<String> = words.by_ref().take_while(|word| !is_list(word)).map(written).collect();
-    let listed: Vec<String> = words.filter(|_| name == Some("parallel")).map(Word::display).collect();
-    let inputs = part.texts.iter().filter(|_| part.more_arguments || name == Some("parallel"));
-    let given = inputs.flat_map(|text| text.split_whitespace()).map(str::to_owned).chain(listed);
-    let given: Vec<String> = given.take(MAX_TEXTS).collect();
-    let whole = (name == Some("parallel")).then(|| before.join(" "));
+    let listed: Vec<String> = words.filter(|_| is_parallel).map(Word::display).collect();
+    let inputs = part.texts.iter().flat_map(|text| text.split_whitespace());
+    let given: Vec<String> = inputs.map(str::to_owned).chain(listed).take(MAX_TEXTS).collect();
+    let whole = is_parallel.then(|| before.join(" "));
     let commands: Vec<String> = before.into_iter().filter(|text| text.contains("{}")).chain(whole).collect();
-    given.into_iter().flat_map(move |given| {
-        let fill = |text: &String| match text.contains("{}") {
-            true => text.replace("{}", &given),
-            false => format!("{text} {given}"),
-        };
-        commands.iter().map(fill).collect::<Vec<_>>()
-    })
+    let fill = |text: &String, given: &String| match text.contains("{}") {
+        true => text.replace("{}", given),
+        false => format!("{text} {given}"),
+    };
+    given.iter().flat_map(|given| commands.iter().map(move |text| fill(text, given))).collect()
 }
 
 /// The command that `env` runs, as a text; `-S` holds the beginning of one.

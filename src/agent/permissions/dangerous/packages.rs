@@ -114,7 +114,10 @@ pub(in crate::permissions) fn folders_of(words: &[Word]) -> Vec<Option<String>> 
 
 /// Whether a program installs packages or applies files, which another one may run: `minikube kubectl -- apply -f U`.
 pub(super) fn installs(name: &str) -> bool {
-    has("kubectl oc", name) || INSTALLING.iter().any(|(program, ..)| programs::is_same(program, name))
+    has("kubectl oc", name) || {
+        let stem = programs::stem(name);
+        INSTALLING.iter().any(|(program, ..)| *program == stem)
+    }
 }
 
 /// The packages that a command installs, as it names them.
@@ -161,6 +164,13 @@ pub(super) fn packages_to_install(words: &[Word]) -> Vec<Cow<'_, str>> {
     found
 }
 
+/// Whether a program may do something with what is at an address, see [`address`].
+pub(super) fn takes_address(name: &str) -> bool {
+    let stem = programs::stem(name);
+    installs(name)
+        || RUN_FILES.iter().any(|(programs, options, _)| !options.is_empty() && has(programs, stem))
+}
+
 /// The address of a package that a command installs, or of a file that it runs or applies, with a verb for a sentence.
 pub(super) fn address(words: &[Word]) -> Option<(&'static str, Cow<'_, str>)> {
     let is_address =
@@ -175,9 +185,8 @@ pub(super) fn address(words: &[Word]) -> Option<(&'static str, Cow<'_, str>)> {
 fn rows_of<'w>(words: &'w [Word]) -> impl Iterator<Item = &'static str> + 'w {
     let name = programs::name(words).unwrap_or_default();
     let is_of = move |(programs, _, subcommands): &&(&str, &str, &str)| {
-        let mut names = programs.split(' ');
         let does = || words.iter().filter_map(Word::literal).any(|text| has(subcommands, &text));
-        names.any(|of| programs::is_same(of, &name)) && (subcommands.is_empty() || does())
+        has(programs, programs::stem(&name)) && (subcommands.is_empty() || does())
     };
     RUN_FILES.iter().filter(is_of).map(|(_, options, _)| *options)
 }
@@ -217,7 +226,7 @@ fn named_files(words: &[Word]) -> Vec<Cow<'_, str>> {
 /// behind an option.
 pub(super) fn runs_file_of(words: &[Word], files: &BTreeSet<String>) -> bool {
     let Some(name) = programs::name(words) else { return false };
-    let is_of = |(programs, _): &&(&str, &str)| programs.split(' ').any(|of| programs::is_same(of, &name));
+    let is_of = |(programs, _): &&(&str, &str)| has(programs, programs::stem(&name));
     let here =
         || RUN_HERE.iter().filter(is_of).any(|(_, here)| here.split(' ').any(|file| files.contains(file)));
     let literals: Vec<Cow<'_, str>> = words.iter().skip(1).filter_map(Word::literal).collect();

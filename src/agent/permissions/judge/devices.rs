@@ -1,11 +1,10 @@
 //! Reading that has an effect: devices, terminals and FIFOs.
 
-use std::fs;
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use super::Judge;
 use crate::permissions::folders;
+use crate::permissions::links;
 use crate::permissions::path_pattern::JudgedPath;
 use crate::permissions::path_text::PathText;
 use crate::permissions::shell::{Direction, Part};
@@ -46,10 +45,8 @@ fn has_effect(path: &JudgedPath) -> bool {
         return false;
     }
     let is_special = |path: &Path| {
-        fs::metadata(path).is_ok_and(|found| {
-            let kind = found.file_type();
-            kind.is_fifo() || kind.is_char_device() || kind.is_block_device()
-        })
+        let kind = links::target_kind(path);
+        kind.is_some_and(|kind| kind.is_fifo() || kind.is_char_device() || kind.is_block_device())
     };
     let is_device = |path: &Path| path.starts_with("/dev") && !path.starts_with("/dev/shm") && !path.is_dir();
     let is_record = |path: &Path| RECORDS.iter().any(|record| path.starts_with(record)) && !path.is_dir();

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use super::{Finding, Judge};
+use super::{Finding, Judge, JudgedPart};
 use crate::permissions::dangerous::fed::sources;
 use crate::permissions::path_pattern::JudgedPath;
 use crate::permissions::path_text::PathText;
@@ -40,12 +40,13 @@ impl Judge<'_> {
     /// Checks the key files of the project for a part that reads files that others name.
     pub(super) fn judge_given_names(
         &self,
-        part: &Part,
+        judged: &JudgedPart<'_>,
         command: &str,
         analysis: &Analysis,
         scene: &Scene<'_>,
         findings: &mut Vec<Finding>,
     ) {
+        let part = judged.part;
         let is_given = |piece: &Piece| match piece {
             Piece::Unknown => true,
             Piece::Variable(name) => !scene.assigned_values(name).is_empty(),
@@ -54,17 +55,17 @@ impl Judge<'_> {
         let mut pieces = part.words.iter().skip(1).flat_map(|word| &word.pieces);
         if !(part.more_arguments || pieces.any(is_given))
             || folders::prints_no_contents(part)
-            || self.objection(part, scene).is_some()
+            || judged.objection.is_some()
         {
             return;
         }
-        let given = scene.path_mentions(part, false).into_iter().filter_map(|it| match it.path {
+        let given = judged.mentions.iter().filter_map(|it| match &it.path {
             NamedPath::Partly(text) if text.is_open() || text.is_of_folders() => Some(text),
             NamedPath::Partly(_) | NamedPath::Known(_) => None,
         });
         let found = given.into_iter().find_map(|text| match text.is_unknown() && !text.is_of_folders() {
             true => self.find_given_key(part, command, analysis, scene),
-            false => self.find_key(&text, scene),
+            false => self.find_key(text, scene),
         });
         findings.extend(
             found

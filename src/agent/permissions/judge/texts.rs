@@ -1,8 +1,8 @@
 //! Judges the files in texts that a program may run as commands: `script -c 'cat .e*'`.
 
-use super::Judge;
 use super::files::governs;
 use super::{Finding, links, of_rule, strict};
+use super::{Judge, JudgedPart};
 use crate::permissions::folders::Search;
 use crate::permissions::path_pattern::{JudgedPath, Match, PathPattern};
 use crate::permissions::path_text::{Mark, PathText};
@@ -45,9 +45,8 @@ impl Judge<'_> {
                 if !is_command(&inner) {
                     continue;
                 }
-                let only_reads = self.objection(&inner, &scene).is_none();
-                let mentions = scene.path_mentions(&inner, !only_reads);
-                self.judge_named_files(&inner, &mentions, only_reads, &scene, findings);
+                let JudgedPart { objection, mentions, .. } = self.judged_part(&inner, &scene);
+                self.judge_named_files(&inner, &mentions, objection.is_none(), &scene, findings);
                 for redirect in &inner.redirects {
                     self.judge_redirect(redirect, &inner, &scene, findings);
                 }

@@ -1,12 +1,12 @@
 //! Judges commands that write where only the shell knows, as in `sed -i s/a/b/ $(ls ~/.b*)`.
 
-use super::{Finding, Judge};
+use super::{Finding, Judge, JudgedPart};
 use crate::permissions::Verdict;
 use crate::permissions::path_pattern::JudgedPath;
 use crate::permissions::protected::{
     ProtectedKind, Use, encloses, form_in, may_be_protected, protected_kind,
 };
-use crate::permissions::shell::{Analysis, Direction, Part, Piece, Word};
+use crate::permissions::shell::{Direction, Part, Piece, Word};
 use crate::permissions::words_as_paths::{NamedPath, Naming, Scene};
 
 impl Judge<'_> {
@@ -15,7 +15,7 @@ impl Judge<'_> {
     pub(super) fn judge_unknown_targets(
         &self,
         command: &str,
-        analysis: &Analysis,
+        parts: &[JudgedPart<'_>],
         scene: &Scene<'_>,
         findings: &mut Vec<Finding>,
         from: usize,
@@ -29,16 +29,16 @@ impl Judge<'_> {
         };
         // Most commands are fully known, and most others already need approval.
         let is_asked = findings.iter().skip(from).any(|finding| finding.verdict > Verdict::Allow);
-        if is_asked || !analysis.parts.iter().any(has_unknown) {
+        if is_asked || !parts.iter().any(|judged| has_unknown(judged.part)) {
             return;
         }
-        let mut targets = analysis.parts.iter().flat_map(|part| self.open_targets(part, scene)).peekable();
+        let mut targets = parts.iter().flat_map(|judged| self.open_targets(judged, scene)).peekable();
         if targets.peek().is_none() {
             return;
         }
         // A program's name is not a file: `pyenv init` does not name `~/.pyenv`.
         let mut text = command.to_owned();
-        for first in analysis.parts.iter().filter_map(|part| part.words.first()) {
+        for first in parts.iter().filter_map(|judged| judged.part.words.first()) {
             let is_plain = first.literal().is_some_and(|name| !name.contains(['/', '.']));
             if is_plain && text.get(first.span.clone()).is_some() {
                 text.replace_range(first.span.clone(), &" ".repeat(first.span.len()));
@@ -52,26 +52,25 @@ impl Judge<'_> {
         let is_bare = targets.any(|path| matches!(path, NamedPath::Partly(text) if text.is_unknown()));
         let in_folder = || scene.working_directories().iter().filter(|_| is_bare).find_map(listed);
         let kind = form_in(&text, &self.places, own)
-            .or_else(|| analysis.parts.iter().find_map(|part| self.kind_of_names(part, scene)))
+            .or_else(|| parts.iter().find_map(|judged| self.kind_of_names(judged.part, scene)))
             .or_else(in_folder)
             .or_else(|| {
-                let mut listing = analysis.parts.iter().filter(|_| is_bare);
-                listing.find_map(|part| self.kind_of_listed(part, command, scene))
+                let mut listing = parts.iter().filter(|_| is_bare);
+                listing.find_map(|judged| self.kind_of_listed(judged.part, command, scene))
             });
         findings.extend(kind.and_then(|kind| self.may_touch(kind)));
     }
 
     /// The targets of a part that only the shell knows.
-    fn open_targets(&self, part: &Part, scene: &Scene<'_>) -> Vec<NamedPath> {
+    fn open_targets(&self, judged: &JudgedPart<'_>, scene: &Scene<'_>) -> Vec<NamedPath> {
+        let part = judged.part;
         let is_open = |path: &NamedPath| matches!(path, NamedPath::Partly(text) if text.is_open());
         let written = part.redirects.iter().filter(|redirect| redirect.direction == Direction::Write);
         let mut found: Vec<NamedPath> =
             written.flat_map(|redirect| scene.target(&redirect.target, part).0).filter(is_open).collect();
-        if found.is_empty() && self.objection(part, scene).is_some() {
-            let named = scene.path_mentions(part, true).into_iter();
-            found.extend(
-                named.filter(|it| it.how == Naming::Word).map(|it| it.path).filter(|path| is_open(path)),
-            );
+        if found.is_empty() && judged.objection.is_some() {
+            let named = judged.mentions.iter().filter(|it| it.how == Naming::Word).map(|it| &it.path);
+            found.extend(named.filter(|path| is_open(path)).cloned());
         }
         found
     }

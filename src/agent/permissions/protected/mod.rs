@@ -9,7 +9,7 @@ mod table;
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-use super::path_pattern::{JudgedPath, Places, normalise};
+use super::path_pattern::{JudgedPath, Places, normalise, rest_below};
 use super::path_text::{self, Area, Mark, PathText};
 use table::{Anchor, PlaceTable};
 
@@ -138,7 +138,7 @@ fn kind(path: &Path, homes: &[&Path], own: &[PathBuf], is_used: Use) -> Option<P
         return Some(ProtectedKind::Tau);
     }
     let (whole, table) = (names(path).map(lower).collect::<Vec<_>>(), PlaceTable::get());
-    let below_home = homes.iter().find_map(|home| path.strip_prefix(home).ok());
+    let below_home = homes.iter().find_map(|home| rest_below(path, home));
     let below_home = below_home.and_then(|below| whole.get(whole.len() - names(below).count()..));
     let below_home = below_home.or_else(|| below_other_home(&whole));
     let read_tau = |kind: &ProtectedKind| *kind != ProtectedKind::Tau || is_used == Use::Write;
@@ -348,6 +348,11 @@ impl<'a> LiteralPart<'a> {
     /// Whether it is a form of a name: it can be that name, and begins like it or lacks little. Of a name that is
     /// a pattern, its literal start has to be there.
     fn is_form(&self, name: &PathText) -> bool {
+        let differs = |text: &[Mark]| matches!((text.first(), name.marks().first()), (Some(Mark::Char(one)), Some(Mark::Char(other))) if one != other);
+        // Most do already here.
+        if differs(self.part) && differs(self.written) {
+            return false;
+        }
         let known = name.marks().iter().take_while(|mark| matches!(mark, Mark::Char(_))).count();
         if (1..name.marks().len()).contains(&known) {
             let start = PathText::of(name.marks().get(..known).unwrap_or_default());

@@ -28,9 +28,19 @@ struct Place {
     area: Area,
 }
 
+/// The names of a place from a distinctive one on.
+struct Form {
+    kind: ProtectedKind,
+    names: Vec<PathText>,
+    /// Whether the first has a dot before it.
+    is_hidden: bool,
+}
+
 /// The indexed table.
 pub(super) struct PlaceTable {
     places: Vec<Place>,
+    /// The forms of places that are not below the root, in their order.
+    forms: Vec<Form>,
     /// The places by their first name.
     first: HashMap<String, Vec<usize>>,
     /// Those whose first name is a pattern.
@@ -64,6 +74,7 @@ impl PlaceTable {
                 None => patterns.push(index),
             }
         }
+        let forms = places.iter().flat_map(Place::forms).collect();
         let dotless = places.iter().filter_map(Place::dotless).collect();
         let key_names = KEY_NAMES.iter().filter(|name| **name != "auth.json");
         let key_folders = KEY_PLACES.iter().filter(|place| !place.contains('/'));
@@ -76,6 +87,7 @@ impl PlaceTable {
         let (key_places, system_keys) = (key_places.collect(), system_keys.collect());
         PlaceTable {
             places,
+            forms,
             first,
             patterns,
             dotless,
@@ -120,20 +132,15 @@ impl PlaceTable {
         parts: &[LiteralPart<'_>],
         counts: impl Fn(ProtectedKind) -> bool,
     ) -> Option<ProtectedKind> {
-        let places = self.places.iter().filter(|place| place.anchor != Anchor::Root && counts(place.kind));
         let may_be_hidden = parts.iter().any(LiteralPart::may_be_hidden);
-        let is_written = |place: &&Place| {
-            (0..place.names.len()).any(|from| {
-                let names = place.names.get(from..).unwrap_or_default();
-                let is_hidden = names.first().is_some_and(|name| name.starts_with("."));
-                let says =
-                    is_hidden && may_be_hidden || !is_hidden && place.anchor == Anchor::Anywhere && from == 0;
-                let fits =
-                    |at: &[LiteralPart<'_>]| at.iter().zip(names).all(|(part, name)| part.is_form(name));
-                says && parts.windows(names.len()).any(fits)
-            })
+        let is_written = |form: &&Form| {
+            let fits =
+                |at: &[LiteralPart<'_>]| at.iter().zip(&form.names).all(|(part, name)| part.is_form(name));
+            (may_be_hidden || !form.is_hidden)
+                && counts(form.kind)
+                && parts.windows(form.names.len()).any(fits)
         };
-        places.into_iter().find(is_written).map(|place| place.kind)
+        self.forms.iter().find(is_written).map(|form| form.kind)
     }
 
     /// The kind of the first place that is anywhere, and in a folder whose path ends with these names.
@@ -174,6 +181,17 @@ impl Place {
         let text = if anchor == Anchor::Root { one(&format!("/{rest}")) } else { one(rest) };
         let names: Vec<PathText> = rest.split('/').map(one).collect();
         Place { kind, anchor, names, area: Area::new(text) }
+    }
+
+    /// Its names from each on that has a dot before it, and all of them where it may be anywhere.
+    fn forms(&self) -> impl Iterator<Item = Form> {
+        let starts = (0..self.names.len()).filter(|_| self.anchor != Anchor::Root);
+        starts.filter_map(|from| {
+            let names = self.names.get(from..)?.to_vec();
+            let is_hidden = names.first()?.starts_with(".");
+            let says = is_hidden || self.anchor == Anchor::Anywhere && from == 0;
+            says.then_some(Form { kind: self.kind, names, is_hidden })
+        })
     }
 
     /// Its name without the dot, unless that is a common word.

@@ -13,6 +13,7 @@ mod scripts;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use super::path_pattern::JudgedPath;
 use super::shell::{Part, Piece, Word};
@@ -104,15 +105,28 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
     if let Some(name) = part.assigned.iter().find(|name| !is_plain(name)) {
         return Some(format!("it sets {name}, which may change what programs do"));
     }
-    let first = part.words.first()?;
+    let is_inner = !part.outer.is_empty();
+    objection_to_words(&part.words, part.more_arguments, is_inner, is_of_find(part), surroundings)
+}
+
+/// The objection to a command without its variables. `is_inner` says whether another one runs it, `is_of_find` whether
+/// that is find, which gives it names that begin with the folder that it searches: they are no options.
+fn objection_to_words(
+    words: &[Word],
+    more_arguments: bool,
+    is_inner: bool,
+    is_of_find: bool,
+    surroundings: &Surroundings<'_>,
+) -> Option<String> {
+    let first = words.first()?;
     let Some(name) = first.literal() else {
         return Some("the name of the command is only known when it runs".to_owned());
     };
     // A path may lead to anything; only the usual directories are trusted.
     let plain = ["/bin/", "/usr/bin/"].iter().find_map(|folder| name.strip_prefix(folder)).unwrap_or(&name);
-    let arguments = part.words.get(1..).unwrap_or_default();
+    let arguments = words.get(1..).unwrap_or_default();
     let is_reader = || PLAIN_READERS.contains(&plain) || READERS.iter().any(|reader| reader.name == plain);
-    if part.more_arguments
+    if more_arguments
         && !is_reader()
         && !builtins::is_known(plain)
         && !["git", "sed", "awk", "gawk", "mawk", "find", "date"].contains(&plain)
@@ -120,7 +134,7 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
         return Some(format!("{} gets arguments that are only known when it runs", display_name(&name)));
     }
     // Under `find -exec` and similar commands a builtin is a program.
-    if (!builtins::is_known(plain) || !part.outer.is_empty())
+    if (!builtins::is_known(plain) || is_inner)
         && !plain.contains('/')
         && plain == name
         && programs::is_of_workspace(plain, surroundings)
@@ -128,7 +142,7 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
         return Some(format!("{} is a program of the workspace", display_name(&name)));
     }
     let literals = || arguments.iter().map(Word::literal).collect::<Option<Vec<Cow<'_, str>>>>();
-    if !part.more_arguments
+    if !more_arguments
         && forms::is_listed(plain)
         && let Some(words) = literals().filter(|words| forms::reads(plain, words))
     {
@@ -141,29 +155,29 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
         return programs::is_the_user_s(plain, chosen_by, surroundings).err().map(String::from);
     }
     match plain {
-        "git" => git::objection(arguments, part.more_arguments, surroundings),
-        "sed" => scripts::sed(&part_arguments(part), part.more_arguments && !is_of_find(part)),
+        "git" => git::objection(arguments, more_arguments, surroundings),
+        "sed" => scripts::sed(&given_arguments(arguments, is_of_find), more_arguments && !is_of_find),
         "awk" | "gawk" | "mawk" => {
-            scripts::awk(&part_arguments(part), part.more_arguments && !is_of_find(part))
+            scripts::awk(&given_arguments(arguments, is_of_find), more_arguments && !is_of_find)
         }
-        "find" => find(arguments, part.more_arguments),
+        "find" => find(arguments, more_arguments),
         "tar" | "unzip" => archive(plain, arguments),
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" => {
             compression_objection(plain, arguments)
         }
-        "date" => date(arguments, part.more_arguments),
+        "date" => date(arguments, more_arguments),
         "hostname" | "env" | "xargs" => bare(plain, arguments),
-        _ if builtins::is_known(plain) => builtins::objection(plain, arguments, part.more_arguments),
+        _ if builtins::is_known(plain) => builtins::objection(plain, arguments, more_arguments),
         _ if PLAIN_READERS.contains(&plain) => None,
         _ => {
             if let Some(reader) = READERS.iter().find(|reader| reader.name == plain) {
-                return reader.objection(arguments, part.more_arguments);
+                return reader.objection(arguments, more_arguments);
             }
             let only = match arguments {
-                [only] if !part.more_arguments => only.literal(),
+                [only] if !more_arguments => only.literal(),
                 _ => None,
             };
-            let literals = literals().filter(|_| plain == "cargo" && !part.more_arguments);
+            let literals = literals().filter(|_| plain == "cargo" && !more_arguments);
             if let Some(judged) = literals.and_then(|words| programs::cargo_metadata(&words, surroundings)) {
                 return judged.err().map(String::from);
             }
@@ -175,28 +189,40 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
     }
 }
 
-/// Whether find runs a part, and gives it names that begin with the folder that it searches: they are no options.
+/// Whether find runs a part where it searches.
 fn is_of_find(part: &Part) -> bool {
     let is_find =
         |(words, _): &(Vec<Word>, usize)| words.first().and_then(Word::literal).as_deref() == Some("find");
     !part.elsewhere && part.outer.last().is_some_and(is_find)
 }
 
-/// The arguments of a part; `{}` is a word of its own that is no option, if find replaces it.
-fn part_arguments(part: &Part) -> Vec<Word> {
+/// Arguments of which `{}` is a word of its own that is no option, if find replaces it.
+fn given_arguments(arguments: &[Word], is_of_find: bool) -> Cow<'_, [Word]> {
+    if !is_of_find {
+        return Cow::Borrowed(arguments);
+    }
     let is_found =
         |word: &Word| matches!(word.pieces.as_slice(), [Piece::Text(text), Piece::Unknown] if text == "{}");
-    let mut words: Vec<Word> = part.words.iter().skip(1).cloned().collect();
-    words.iter_mut().filter(|word| is_of_find(part) && is_found(word)).for_each(|word| word.splits = false);
-    words
+    let mut words = arguments.to_vec();
+    words.iter_mut().filter(|word| is_found(word)).for_each(|word| word.splits = false);
+    Cow::Owned(words)
+}
+
+/// Surroundings in which nothing is.
+static NOWHERE: LazyLock<JudgedPath> = LazyLock::new(|| JudgedPath::new(Path::new("/dev/null")));
+
+fn nowhere() -> Surroundings<'static> {
+    Surroundings { directories: Some(&[]), workspace: &NOWHERE, home: None }
 }
 
 /// Whether a part is read-only by its words alone, wherever it runs.
 pub(super) fn only_reads(part: &Part) -> bool {
-    // Nothing is inside it.
-    let workspace = JudgedPath { plain: "/dev/null".into(), real: "/dev/null".into() };
-    let nowhere = Surroundings { directories: Some(&[]), workspace: &workspace, home: None };
-    objection(part, &nowhere).is_none()
+    objection(part, &nowhere()).is_none()
+}
+
+/// Like [`only_reads`], for the words of a command.
+pub(super) fn only_read(words: &[Word], more_arguments: bool) -> bool {
+    objection_to_words(words, more_arguments, false, false, &nowhere()).is_none()
 }
 
 /// Whether a part without an objection cannot run another program, whatever its arguments, its files or the

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Surroundings;
 use crate::permissions::links;
-use crate::permissions::path_pattern::normalise;
+use crate::permissions::path_pattern::{normalise, rest_below};
 use tau_tools::user_error::UserError;
 
 /// A program that only prints its version, with the options for that.
@@ -195,7 +195,7 @@ pub(super) fn is_of_workspace(name: &str, surroundings: &Surroundings<'_>) -> bo
     let holds_home = surroundings
         .home
         .is_some_and(|home| home.starts_with(&workspace.plain) || home.starts_with(&workspace.real));
-    let within = |path: &Path| path.starts_with(&workspace.plain) || path.starts_with(&workspace.real);
+    let within = |path: &Path| workspace.forms().any(|folder| rest_below(path, folder).is_some());
     // It depends on the directory that the command runs in.
     let has = |folder: &Path| {
         let has = |base: &PathBuf| links::kind(&base.join(folder).join(name)).is_some();

@@ -275,6 +275,9 @@ impl Lexer<'_> {
     /// The longest operator at this position.
     fn operator(&mut self) -> Option<&'static str> {
         let rest = self.rest();
+        if !rest.starts_with(['&', '(', ')', ';', '\n', '|', '<', '>']) {
+            return None;
+        }
         let found = OPERATORS.iter().filter(|operator| rest.starts_with(**operator));
         let longest = found.max_by_key(|operator| operator.len())?;
         self.at += longest.len();
