@@ -72,6 +72,13 @@ fn sessions_that_load_and_change() {
     let rows = vec![row(1, "fix the failing test"), row(2, "write docs")];
     reply(&mut screen, ScreenReply::Sessions(SessionRows { rows, done: true, troubles: Vec::new() }));
     frames(&mut screen, "sessions-open");
+    // It is open, and what runs in it continues.
+    screen.keys("docs");
+    screen.take_effects();
+    screen.keys("<enter>");
+    let sent = screen.take_effects();
+    assert!(!sent.iter().any(|effect| matches!(effect, tau::app::Effect::Agent(_))), "{sent:?}");
+    assert!(screen.model().overlays.is_empty());
 }
 
 #[test]

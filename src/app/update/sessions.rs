@@ -64,6 +64,13 @@ pub(super) fn on_pick(model: &mut Model, picker: &Picker, key: &str, effects: &m
     let found = picker.text_match(key).map(|found| found.passage.clone());
     model.sought_passage = found.filter(|passage| !passage.is_empty());
     let (path, source) = (PathBuf::from(key), picker.source(key));
+    if model.status.mirror.session.file.as_ref() == Some(&path) {
+        // It is open already, and its run continues.
+        if let Some(passage) = model.sought_passage.take() {
+            model.transcript.find_passage(&passage);
+        }
+        return;
+    }
     leave(model);
     let offer = SessionChange::Offer { path, source };
     effects.push(SessionCommand::Change(offer).into());
