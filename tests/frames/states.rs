@@ -259,6 +259,13 @@ fn board() {
     let waiting = WaitingQuestions { approvals, questions: Vec::new() };
     super::overlays::reply(&mut screen, ScreenReply::Waiting(waiting));
     frames(&mut screen, "board-answering");
+    // A call that was answered is not shown any more.
+    let approvals = vec![command_request("c2", "rm -rf out", (0, 10))];
+    screen.wait(1_500);
+    let waiting = WaitingQuestions { approvals, questions: Vec::new() };
+    super::overlays::reply(&mut screen, ScreenReply::Waiting(waiting));
+    let shown = text(&screen.draw());
+    assert!(shown.contains("rm -rf out") && !shown.contains("rm -rf build"), "{shown}");
     screen.keys("<alt+a>a");
     crate::approvals::pause(&mut screen);
     super::overlays::reply(&mut screen, ScreenReply::Waiting(waiting_form()));

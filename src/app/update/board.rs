@@ -224,6 +224,12 @@ fn fill_questions(inner: &mut Model, waiting: &WaitingQuestions) {
     let known = inner.approvals.pending().iter().map(|approval| approval.request.id.clone());
     let gone: Vec<String> = known.filter(|id| !waits(id)).collect();
     gone.iter().for_each(|id| approval::on_end(inner, id, ApprovalOutcome::Withdrawn));
+    if !gone.is_empty() {
+        // What becomes of their calls is not known here.
+        inner.transcript.clear();
+        let waiting = inner.approvals.pending().iter();
+        waiting.for_each(|approval| inner.transcript.on_approval_request(&approval.request));
+    }
     for request in &waiting.approvals {
         if !inner.approvals.pending().iter().any(|known| known.request == *request) {
             approval::on_request(inner, request, &mut Vec::new());
