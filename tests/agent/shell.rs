@@ -170,3 +170,19 @@ async fn a_flood_does_not_hold_up_a_run() {
     bench.send(TaskCommand::Shutdown).await;
     bench.until(|event| *event == AgentEvent::Task(TaskEvent::Stopped)).await;
 }
+
+/// Two screens may choose the same id.
+#[tokio::test]
+async fn commands_that_run_at_once_have_different_ids() {
+    let mut bench = Bench::new(Vec::new());
+    for command in ["sleep 61", "sleep 62", "sleep 63"] {
+        bench.send(bash_in("a", command, Some((80, 24)))).await;
+    }
+    bench.send(ShellCommand::AbortBash).await;
+    let (_, ended) = ended(&mut bench, 3).await;
+    let mut ids: Vec<(String, String)> =
+        ended.into_iter().map(|(id, message)| (id, message.command)).collect();
+    ids.sort();
+    let expected = [("a", "sleep 61"), ("a-2", "sleep 62"), ("a-3", "sleep 63")];
+    assert_eq!(ids, expected.map(|(id, command)| (id.to_owned(), command.to_owned())));
+}

@@ -503,7 +503,8 @@ fn window((columns, rows): (u16, u16)) -> WindowSize {
 }
 
 /// Starts a command of the user; returns what ends it.
-pub(crate) fn start_shell(engine: &mut Engine, shell: UserCommand) -> CancellationToken {
+pub(crate) fn start_shell(engine: &mut Engine, mut shell: UserCommand) -> CancellationToken {
+    shell.id = engine.shells.unused_id(shell.id);
     let UserCommand { id, command, hidden, window, without_sandbox, .. } = shell.clone();
     let size = window.map(|window| (window.columns, window.rows));
     engine.emit(ShellEvent::BashStart { id, command, exclude_from_context: hidden, size, without_sandbox });

@@ -129,7 +129,18 @@ impl Shells {
         cancel
     }
 
-    /// Passes input to the newest running command with that id.
+    /// The id for a new command: this one, or one made of it if a running command has it, as several screens may
+    /// number their commands alike.
+    pub(crate) fn unused_id(&self, id: Option<String>) -> Option<String> {
+        let id = id?;
+        let is_used = |id: &str| {
+            self.inputs.iter().any(|(known, sender)| known.as_deref() == Some(id) && !sender.is_closed())
+        };
+        let others = (2..).map(|number| format!("{id}-{number}"));
+        std::iter::once(id.clone()).chain(others).find(|id: &String| !is_used(id))
+    }
+
+    /// Passes input to the running command with that id.
     pub(crate) fn input(&mut self, id: Option<&str>, input: PtyInput) {
         self.inputs.retain(|(_, sender)| !sender.is_closed());
         if let Some((_, sender)) = self.inputs.iter().rfind(|(known, _)| known.as_deref() == id) {
