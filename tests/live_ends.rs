@@ -145,7 +145,7 @@ async fn a_prompt_to_a_process_that_does_not_answer_is_sent_once() {
     let (code, _, err) = home.run(&["-b", "--session", &id, "only once"]);
     kill_process(process, Signal::CONT).unwrap();
     assert_eq!(code, Some(3), "{err}");
-    assert!(err.contains("does not answer") && err.contains("may still arrive"), "{err}");
+    assert!(err.contains("is suspended") && err.contains("may still arrive"), "{err}");
     home.run(&["stop", &id]);
     home.wait_for_state(&id, "idle");
     let found = prompts(&home, &id);

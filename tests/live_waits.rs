@@ -200,3 +200,26 @@ fn a_command_that_is_left_running_in_a_new_session_is_kept() {
     again.type_keys("\x15\x04");
     again.wait_for("exit=0");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_for_a_suspended_process_is_told() {
+    let server = Server::start(vec![stalls("begun")]).await;
+    let (home, id) = begun_with(&server.url());
+    wait_for_state(home.0.path(), &id, "running");
+    let process = process_of(home.0.path(), &id);
+    kill_process(process, Signal::STOP).unwrap();
+    let mut waiting = home.command(&["wait", &id]);
+    let mut waiting = waiting.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(waiting.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.contains("is suspended; `fg` in its terminal or `kill -CONT"), "{said}");
+    let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+    screen.wait_for("is suspended");
+    kill_process(process, Signal::CONT).unwrap();
+    screen.wait_for("begun");
+    screen.wait_until("a connection", |cells| !cells.contents().contains("is suspended"));
+    assert_eq!(home.run(&["stop", &id]).0, Some(0));
+    assert_eq!(waiting.wait_in_time("tau wait").code(), Some(130));
+    screen.type_keys("\x04");
+    screen.wait_for("exit=0");
+}

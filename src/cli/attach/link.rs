@@ -407,6 +407,7 @@ impl Link {
                 self.disconnect(&text, false, "/resume opens another session, /quit leaves");
             }
             LinkEvent::Lost(trouble) => self.on_connection_loss(trouble.text()),
+            LinkEvent::Silent(why) => self.notice(NoticeLevel::Warning, &why, None),
         }
     }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use parking_lot::Mutex;
 
 use super::reach::{Address, Trouble};
+use crate::live::others;
 use crate::live::record::{self, FoundRecord};
 use crate::live::start;
 use tau_agent::provider::http::Network;
@@ -44,6 +45,12 @@ impl OwnSession {
     /// The client for its requests.
     pub(super) fn http(&self) -> TauServer {
         self.http.lock().clone()
+    }
+
+    /// The reason why the process of this session says nothing.
+    pub(super) fn silence(&self, session: &str) -> String {
+        let process = record::of(&self.paths, session).map(|found| found.record.pid).unwrap_or_default();
+        others::silence(process)
     }
 
     /// Finds the process that has this session open now; with `open`, starts one if no process does.

@@ -68,6 +68,12 @@ impl Server {
         }
     }
 
+    /// The reason why nothing is heard of a session.
+    pub(crate) fn silence(&self, session: &str) -> String {
+        let far = || format!("{} does not answer", self.name());
+        self.own.as_ref().map_or_else(far, |own| own.silence(session))
+    }
+
     fn http(&self) -> Cow<'_, TauServer> {
         self.own.as_ref().map_or(Cow::Borrowed(&self.http), |own| Cow::Owned(own.http()))
     }

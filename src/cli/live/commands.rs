@@ -34,7 +34,7 @@ use tau_protocol::live_session::LiveState;
 use tau_protocol::message::{Message, StopReason};
 use tau_protocol::query::{PageFrom, PageGoal};
 use tau_protocol::session_row::SessionRow;
-use tau_tools::process::left;
+use tau_tools::process::{self, left};
 
 /// The report that there was nothing to stop.
 pub(crate) const NOTHING_RUNS: &str = "nothing runs in this session";
@@ -161,7 +161,7 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
         return refusal.fail();
     }
     let (mut told, mut ended, mut was_at_work, mut lock) = (false, None, false, None);
-    let mut retry_at = None;
+    let (mut retry_at, mut was_suspended) = (None, false);
     loop {
         let Some(found) = record::of(&named.environment.paths, &named.id) else {
             if let Some(end) = lock.as_mut().and_then(record::end_in) {
@@ -184,6 +184,11 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
         if found.is_live {
             lock = record::open_lock(&named.environment.paths, &named.id).or(lock);
         }
+        let is_suspended = found.is_live && process::is_suspended(found.record.pid);
+        if is_suspended && !was_suspended {
+            warn(&others::silence(found.record.pid));
+        }
+        was_suspended = is_suspended;
         was_at_work |= matches!(found.state(), LiveState::Running | LiveState::Waiting);
         match (found.state(), found.record.exit) {
             (LiveState::Running, _) => {

@@ -50,6 +50,7 @@ pub(super) struct Process {
     group: i32,
     session: i32,
     pub alive: bool,
+    is_suspended: bool,
     /// The start time in clock ticks; together with the id it identifies a process forever.
     pub start: u64,
     /// Its processor time, in clock ticks.
@@ -188,6 +189,11 @@ pub fn has_ended(pid: Pid) -> bool {
     test_kill_process(pid) == Err(Errno::SRCH) || is_unreaped()
 }
 
+/// Whether a process is suspended, as by Ctrl+Z in its shell.
+pub fn is_suspended(pid: u32) -> bool {
+    i32::try_from(pid).ok().and_then(process).is_some_and(|process| process.is_suspended)
+}
+
 pub(super) fn processes() -> Vec<Process> {
     let Ok(listing) = fs::read_dir("/proc") else { return Vec::new() };
     listing.filter_map(|entry| process(entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
@@ -207,6 +213,7 @@ fn process(pid: i32) -> Option<Process> {
         group: number(2)?,
         session: number(3)?,
         alive: !matches!(*fields.first()?, "Z" | "X"),
+        is_suspended: *fields.first()? == "T",
         start: count(19)?,
         ticks: count(11)?.saturating_add(count(12)?),
         reaped: count(13)?.saturating_add(count(14)?),

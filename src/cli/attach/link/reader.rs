@@ -1,5 +1,6 @@
 //! Reads the frames of a session's stream and decodes them.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ use tau_agent::provider::sse::{SseFrame, SseParser};
 
 /// Maximum silence of a stream: the server sends a sign of life three times as often.
 const SILENCE: Duration = Duration::from_secs(45);
+/// Time after which the user is told that the stream is not open yet.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Capacity of the queue of frames.
 const WAITING: usize = 16;
 
@@ -30,6 +33,8 @@ pub(super) enum LinkEvent {
     Closed(StreamEnd),
     /// The stream ended, or could not be opened.
     Lost(Trouble),
+    /// The stream is still being opened, and nothing is heard; the reason.
+    Silent(String),
 }
 
 /// A stream that is being read; dropping it closes the connection.
@@ -46,7 +51,15 @@ impl Reader {
         let task = tokio::spawn(async move {
             let stream = async {
                 server.find_process(&session, opens).await?;
-                server.stream(&session, &joining).await
+                let mut stream = pin!(server.stream(&session, &joining));
+                match timeout(PATIENCE, &mut stream).await {
+                    Ok(stream) => stream,
+                    Err(_) => {
+                        // The receiver may be gone.
+                        let _ = sender.send(LinkEvent::Silent(server.silence(&session))).await;
+                        stream.await
+                    }
+                }
             };
             let end = match stream.await {
                 Ok(stream) => read(stream, &sender).await,
