@@ -201,6 +201,31 @@ fn a_command_that_is_left_running_in_a_new_session_is_kept() {
     again.wait_for("exit=0");
 }
 
+/// The run continues in its process, which has the next session open, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_screen_that_leaves_a_session_at_work_is_connected_to_the_next_one() {
+    for command in ["/new", "/clone"] {
+        let server = Server::start(vec![stalls("begun"), says("in the next one")]).await;
+        let (home, id) = begun_with(&server.url());
+        let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+        screen.wait_for("begun");
+        screen.type_keys(&format!("{command}\r"));
+        // The next session has nothing of the answer.
+        screen.wait_until("the next session", |cells| !cells.contents().contains("begun"));
+        if command == "/new" {
+            screen.wait_for("the run in the previous session continues");
+        }
+        screen.type_keys("and here?\r");
+        screen.wait_for("in the next one");
+        let text = screen.text();
+        assert!(!text.contains("not connected") && !text.contains("has ended"), "{command} {text}");
+        wait_for_state(home.0.path(), &id, "running");
+        assert_eq!(home.run(&["stop", &id]).0, Some(0));
+        screen.type_keys("\x04");
+        screen.wait_for("exit=0");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_waits_for_a_suspended_process_is_told() {
     let server = Server::start(vec![stalls("begun")]).await;
@@ -217,7 +242,6 @@ async fn whoever_waits_for_a_suspended_process_is_told() {
     screen.wait_for("is suspended");
     kill_process(process, Signal::CONT).unwrap();
     screen.wait_for("begun");
-    screen.wait_until("a connection", |cells| !cells.contents().contains("is suspended"));
     assert_eq!(home.run(&["stop", &id]).0, Some(0));
     assert_eq!(waiting.wait_in_time("tau wait").code(), Some(130));
     screen.type_keys("\x04");

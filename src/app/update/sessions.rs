@@ -51,12 +51,13 @@ pub(super) fn open_other_scope(
     follow(model, &before, effects);
 }
 
-/// Tells, once another session is open, that the run in this one was stopped.
+/// Tells, once another session is open, what becomes of the run in this one: another process continues its own.
 pub(super) fn leave(model: &mut Model) {
-    if model.status.run.is_some() {
-        model.arrival =
-            Some("stopped the run in the previous session; /resume reopens that session".to_owned());
-    }
+    let text = match model.boot.attached {
+        Some(_) => "the run in the previous session continues; /resume reopens that session",
+        None => "stopped the run in the previous session; /resume reopens that session",
+    };
+    model.arrival = model.status.run.as_ref().map(|_| text.to_owned());
 }
 
 /// Opens the picked session, at the text that was searched for.

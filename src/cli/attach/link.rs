@@ -352,7 +352,7 @@ impl Link {
         (self.reader, self.sending, self.last) = (None, None, None);
         self.withdraw(|_| true, "the session was left");
         self.start_over();
-        self.state = State::Connecting { attempt: 0 };
+        (self.state, self.opens) = (State::Connecting { attempt: 0 }, true);
         if let Some(text) = left.text {
             self.outgoing.push_back(AgentEvent::Queue(QueueEvent::QueueReturned {
                 texts: vec![text],

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use parking_lot::Mutex;
 
 use super::reach::{Address, Trouble};
-use crate::live::others;
 use crate::live::record::{self, FoundRecord};
 use crate::live::start;
 use tau_agent::provider::http::Network;
@@ -47,10 +46,15 @@ impl OwnSession {
         self.http.lock().clone()
     }
 
+    /// Waits until a session that the process has just opened can be found.
+    pub(super) async fn wait_for_registration(&self, session: &str) {
+        record::wait_for_registration(&self.paths, session).await;
+    }
+
     /// The reason why the process of this session says nothing.
     pub(super) fn silence(&self, session: &str) -> String {
         let process = record::of(&self.paths, session).map(|found| found.record.pid).unwrap_or_default();
-        others::silence(process)
+        record::silence(process)
     }
 
     /// Finds the process that has this session open now; with `open`, starts one if no process does.

@@ -163,7 +163,11 @@ impl Server {
 
     /// Leaves a session for another one.
     pub(crate) async fn leave(&self, session: &str, command: SessionChange) -> Result<NextSession, Trouble> {
-        self.post(&format!("{}/leave", place(session)), &Leave { command }).await
+        let next: NextSession = self.post(&format!("{}/leave", place(session)), &Leave { command }).await?;
+        if let Some(own) = &self.own {
+            own.wait_for_registration(&next.id).await;
+        }
+        Ok(next)
     }
 
     /// Asks about files, models or sessions of the server.

@@ -186,7 +186,7 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
         }
         let is_suspended = found.is_live && process::is_suspended(found.record.pid);
         if is_suspended && !was_suspended {
-            warn(&others::silence(found.record.pid));
+            warn(&record::silence(found.record.pid));
         }
         was_suspended = is_suspended;
         was_at_work |= matches!(found.state(), LiveState::Running | LiveState::Waiting);

@@ -18,7 +18,6 @@ use tau_protocol::command::AgentCommand;
 use tau_protocol::live_session::WaitingQuestions;
 use tau_protocol::query::QueryAnswer;
 use tau_protocol::undo::{RestoreReport, UndoOrder};
-use tau_tools::process::is_suspended;
 use tau_tools::user_error::UserError;
 
 /// The longest wait for an answer.
@@ -192,23 +191,12 @@ pub(crate) async fn deliver(
     }
 }
 
-/// The sentence about a process that does not answer: it may be suspended, or stuck on a disk.
-pub(crate) fn silence(process: u32) -> String {
-    let which = format!("process {process}, which has this session open,");
-    match is_suspended(process) {
-        true => format!("{which} is suspended; `fg` in its terminal or `kill -CONT {process}` continues it"),
-        false => {
-            format!("{which} does not answer; `kill -9 {process}` ends it, and the session is kept")
-        }
-    }
-}
-
 /// The answer of a process, unless it takes too long.
 pub(crate) async fn in_time<T>(
     process: u32,
     answer: impl Future<Output = Result<T, Trouble>>,
 ) -> Result<T, Trouble> {
-    let silent = |_| Trouble::Unreachable(silence(process));
+    let silent = |_| Trouble::Unreachable(record::silence(process));
     tokio::time::timeout(PATIENCE, answer).await.map_err(silent).flatten()
 }
 

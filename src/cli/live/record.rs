@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,7 @@ use tau_agent::settings::private_files::{LockFile, private_dir, read_capped};
 use tau_app::screen_place::ScreenPlace;
 use tau_protocol::live_session::{LiveRow, LiveState};
 use tau_protocol::session_row::SessionRow;
+use tau_tools::process::is_suspended;
 use tau_tools::regular_files::open_regular;
 use tau_tools::user_error::UserError;
 
@@ -34,6 +35,9 @@ const LOOK: Duration = Duration::from_millis(2);
 const LOOKS: u32 = 10;
 /// Time for which a session may be in use by a process that does not serve it yet, or no longer.
 pub(super) const CHANGING_HANDS: Duration = Duration::from_secs(10);
+/// The longest wait until a session that was opened is registered, and the interval at which that is looked at.
+const REGISTERED: Duration = Duration::from_secs(3);
+const UNREGISTERED: Duration = Duration::from_millis(5);
 /// Time for which the record of an ended session is kept.
 const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
 
@@ -341,6 +345,25 @@ pub(crate) fn of(paths: &Paths, id: &str) -> Option<FoundRecord> {
     tau_agent::session::is_session_id(id)
         .then(|| read(&folder(paths).join(format!("{id}.json"))))?
         .map(|(_, found)| found)
+}
+
+/// The sentence about a process that does not answer: it may be suspended, or stuck on a disk.
+pub(crate) fn silence(process: u32) -> String {
+    let which = format!("process {process}, which has this session open,");
+    match is_suspended(process) {
+        true => format!("{which} is suspended; `fg` in its terminal or `kill -CONT {process}` continues it"),
+        false => {
+            format!("{which} does not answer; `kill -9 {process}` ends it, and the session is kept")
+        }
+    }
+}
+
+/// Waits until a session that a process has just opened can be found: else it would be opened twice.
+pub(crate) async fn wait_for_registration(paths: &Paths, id: &str) {
+    let end = Instant::now() + REGISTERED;
+    while !of(paths, id).is_some_and(|found| found.is_live) && Instant::now() < end {
+        tokio::time::sleep(UNREGISTERED).await;
+    }
 }
 
 /// The lock of a session that is live, from which [`end_in`] reads later.

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
@@ -46,9 +46,6 @@ const MAX_BODY: usize = 32 << 20;
 /// The interval at which the client is asked for a sign of life, and the longest wait for it.
 const ASKED: Duration = Duration::from_secs(15);
 const SILENT: Duration = Duration::from_secs(45);
-/// The longest wait until a session that was opened is registered, and the interval at which that is looked at.
-const REGISTERED: Duration = Duration::from_secs(3);
-const LOOK: Duration = Duration::from_millis(5);
 
 /// Runs the process; returns its end.
 pub(crate) fn run(arguments: &[OsString]) -> Exit {
@@ -274,16 +271,12 @@ impl Relay {
         if leaves { self.wait_for_registration(response).await } else { Ok(response) }
     }
 
-    /// Returns the answer of a process that has opened another session once that is known to be open there: else it
-    /// would be opened twice.
+    /// Returns the answer of a process that has opened another session once that is known to be open there.
     async fn wait_for_registration(&self, response: Response) -> Result<Response, Problem> {
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, MAX_BODY).await.map_err(|error| Problem::failed(error.to_string()))?;
-        let left: Option<NextSession> = serde_json::from_slice(&body).ok();
-        let is_missing = |left: &NextSession| self.elsewhere.owner(&left.id).is_none();
-        let end = Instant::now() + REGISTERED;
-        while left.as_ref().is_some_and(is_missing) && Instant::now() < end {
-            tokio::time::sleep(LOOK).await;
+        if let Ok(left) = serde_json::from_slice::<NextSession>(&body) {
+            self.elsewhere.wait_for_registration(&left.id).await;
         }
         Ok(Response::from_parts(parts, Body::from(body)))
     }

@@ -71,6 +71,11 @@ impl Elsewhere {
         record::of(&self.paths, id).filter(FoundRecord::is_elsewhere)
     }
 
+    /// Waits until a session that another process has just opened can be found.
+    pub async fn wait_for_registration(&self, id: &str) {
+        record::wait_for_registration(&self.paths, id).await;
+    }
+
     /// Whether a process that does not answer was about to end, and has left its session.
     pub async fn leaves(&self, owner: &FoundRecord) -> bool {
         !others::still_has(&self.paths, &owner.record).await
