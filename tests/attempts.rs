@@ -231,7 +231,12 @@ async fn an_interrupt_stops_all_attempts_and_their_processes() {
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().in_time("the end").await.unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    // Each is named once.
+    let named: Vec<&str> = said.lines().filter(|line| line.starts_with("tau: stopped process ")).collect();
+    let once: std::collections::HashSet<&str> = named.iter().copied().collect();
+    assert!(named.len() >= 2 && named.len() == once.len(), "{said}");
     gone(&nap).await;
     let listed = tau(&home, &["attempts", "list", "--json"]).await;
     let all: Value = serde_json::from_str(&listed.out).unwrap();
@@ -355,4 +360,18 @@ async fn attempts_need_a_command_and_a_directory_that_can_be_copied() {
     assert_eq!(copies(&home), Vec::<PathBuf>::new());
     assert_eq!(std::fs::read_dir(home.dir.path().join("tau/attempts")).map(Iterator::count).unwrap_or(0), 0);
     assert_eq!(home.server.requests().len(), 0);
+}
+
+/// What another attempt runs is no process that this one has left.
+#[tokio::test]
+async fn an_attempt_that_ends_names_no_process_of_another() {
+    let first =
+        "if mkdir \"$HOME/first\" 2>/dev/null; then touch done; else touch begun; sleep 2; touch done; fi";
+    let home = home(move |_, results| if results == 0 { bash(first) } else { says_using("Done.", 10) }).await;
+    script(&home, "git init -q; echo x >file; git add .; git commit -qm x").await;
+    let until = ["-n", "2", "--model", "own/a", "--until", "test -f done", "go"];
+    let ended = tau(&home, &until).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(!ended.err.contains("continues:"), "{}", ended.err);
+    assert_eq!(tau(&home, &["attempts", "drop"]).await.code, 0);
 }

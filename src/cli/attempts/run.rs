@@ -100,6 +100,7 @@ fn run_prompts(
                 prompts,
                 goal: args.goal(),
                 timeout: args.timeout.map(Duration::from_secs),
+                is_one_of_several: true,
                 ..PrintOptions::default()
             };
             with_signals(async move |signals| work(begun, options, is_json, signals).await)

@@ -56,6 +56,7 @@ pub fn print(mut args: CliArgs) -> Exit {
             schema,
             goal: args.goal(),
             timeout: args.timeout.map(Duration::from_secs),
+            is_one_of_several: false,
         })
     };
     let profile = print::PROFILE;

@@ -22,6 +22,7 @@ use crate::process::exit::{Exit, without_numbers};
 use crate::process::plain;
 use crate::process::signals::CaughtSignal;
 use crate::process::stderr::Stderr;
+use crate::process::stopped_jobs::StoppedJobs;
 use tau_agent::engine::base::retry::span;
 use tau_agent::engine::behavior::OnAsk;
 use tau_agent::engine::event_hooks::HOOK_STOPPED;
@@ -72,6 +73,8 @@ pub struct PrintOptions {
     pub schema: Option<OutputSchema>,
     /// Time limit for everything.
     pub timeout: Option<Duration>,
+    /// Whether other agents work in this process, too.
+    pub is_one_of_several: bool,
 }
 
 /// The streams for text.
@@ -115,6 +118,9 @@ pub async fn run(
         waiting: None,
         is_stopped_by_hook: false,
     };
+    if options.is_one_of_several {
+        session.driver.jobs = StoppedJobs::of_one();
+    }
     let exit = session.work(&options).await;
     let exit = session.driver.stops.stopping().unwrap_or(exit);
     if session.driver.stops.timed_out() {

@@ -3,7 +3,8 @@
 
 use super::plain;
 use tau_agent::AgentEvent;
-use tau_protocol::event::ShellEvent;
+use tau_protocol::event::{SessionEvent, ShellEvent, TurnEvent};
+use tau_tools::details::Details;
 use tau_tools::jobs::{JobRow, JobState};
 use tau_tools::process::left::{self, LeftProcess};
 
@@ -17,6 +18,8 @@ pub(crate) struct StoppedJobs {
     stopped: Vec<JobRow>,
     /// The processes that ran when the end began.
     processes: Vec<LeftProcess>,
+    /// The sessions whose processes are meant; `None` for all that this process has started.
+    sessions: Option<Vec<String>>,
 }
 
 impl StoppedJobs {
@@ -27,6 +30,11 @@ impl StoppedJobs {
         jobs
     }
 
+    /// Of one of several agents in this process.
+    pub fn of_one() -> Self {
+        StoppedJobs { sessions: Some(Vec::new()), ..StoppedJobs::default() }
+    }
+
     /// The agent begins to end.
     pub fn ending(&mut self) {
         self.is_ending = true;
@@ -35,7 +43,11 @@ impl StoppedJobs {
 
     /// Notes the processes that run: something begins to stop them.
     pub fn look(&mut self) {
-        for process in left::own() {
+        let is_meant = |process: &LeftProcess| {
+            let is_of = |sessions: &Vec<String>| sessions.iter().any(|session| process.is_of(session));
+            self.sessions.as_ref().is_none_or(is_of)
+        };
+        for process in left::own().into_iter().filter(is_meant).collect::<Vec<_>>() {
             if !self.processes.iter().any(|known| is_same(known, &process)) {
                 self.processes.push(process);
             }
@@ -44,6 +56,11 @@ impl StoppedJobs {
 
     /// Takes an event of the agent.
     pub fn take(&mut self, event: &AgentEvent) {
+        if let (Some(sessions), Some(session)) = (&mut self.sessions, session_in(event))
+            && !sessions.contains(session)
+        {
+            sessions.push(session.clone());
+        }
         let AgentEvent::Shell(ShellEvent::JobsChanged { jobs }) = event else { return };
         if !self.is_ending {
             self.before = ended_ids(jobs);
@@ -86,6 +103,20 @@ impl StoppedJobs {
                 false => format!("stopped process {pid}: {name}"),
             }
         })
+    }
+}
+
+/// The session that an agent or one of its helpers works in, if the event tells it.
+fn session_in(event: &AgentEvent) -> Option<&String> {
+    match event {
+        AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) => Some(&session.id),
+        AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { partial_result, .. }) => {
+            match &partial_result.details {
+                Details::Helper(report) => Some(&report.session),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 
