@@ -375,3 +375,28 @@ async fn an_attempt_that_ends_names_no_process_of_another() {
     assert!(!ended.err.contains("continues:"), "{}", ended.err);
     assert_eq!(tau(&home, &["attempts", "drop"]).await.code, 0);
 }
+
+/// Git has no folder without files, and none that it ignores.
+#[tokio::test]
+async fn attempts_work_in_the_folder_in_which_they_were_begun() {
+    let home = home(|_, results| if results == 0 { bash("pwd >out") } else { says_using("Done.", 10) }).await;
+    script(
+        &home,
+        "git init -q; echo x >file; echo play/ >.gitignore; git add .; git commit -qm x; mkdir -p new/part play",
+    )
+    .await;
+    let begun = async |folder: &str| {
+        tau(&home, &["-C", folder, "-n", "1", "--model", "own/a", "--until", "test -f out", "go"]).await
+    };
+    let refused = begun("play").await;
+    assert_eq!(refused.code, 3, "{}", refused.err);
+    assert!(refused.err.contains("git ignores play"), "{}", refused.err);
+    assert_eq!(copies(&home), Vec::<PathBuf>::new());
+    let ended = begun("new/part").await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(!ended.err.contains("no longer exists"), "{}", ended.err);
+    let mut take = program(&home, &["attempts", "take", "1"]);
+    let taken = run(take.current_dir(work(&home).join("new/part")), None).await;
+    assert_eq!(taken.code, 0, "{}", taken.err);
+    assert!(text(&work(&home).join("new/part/out")).ends_with("/new/part\n"));
+}

@@ -528,3 +528,22 @@ async fn the_list_goes_back_to_the_session_of_a_worktree_and_removes_and_restore
     })
     .await;
 }
+
+/// A worktree has no folder without files, and none that git ignores.
+#[tokio::test]
+async fn a_new_folder_is_made_in_a_worktree_and_an_ignored_one_is_refused() {
+    let home = Home::new(vec![calls("bash", &json!({ "command": "pwd >out" })), says("Done.")]).await;
+    script(&home, REPOSITORY).await;
+    script(&home, "mkdir new play; echo play >>.gitignore").await;
+    let ended = tau(&home, &["-C", "play", "-p", "-w", "fix", "--", "go"]).await;
+    assert_eq!(ended.code, 3, "{}", ended.err);
+    assert!(
+        ended.err.contains("git ignores play, so a copy of the repository does not have it"),
+        "{}",
+        ended.err
+    );
+    let auto = ["-C", "new", "--permission-mode", "auto", "-p", "-w", "fix", "--", "go"];
+    let ended = tau(&home, &auto).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(text(&folder(home.dir.path(), "fix").join("new/out")).ends_with("/fix/new\n"));
+}

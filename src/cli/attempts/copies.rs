@@ -131,6 +131,7 @@ fn fill(paths: &Paths, attempts: &mut Attempts, count: u32) -> Result<Vec<String
         snapshot::refuse_pipes(&attempts.top)?;
     } else {
         snapshot::refuse_repositories(&attempts.top)?;
+        worktrees::refuse_ignored(&attempts.top, attempts.below())?;
     }
     let files = snapshot::commit_files(git, head.as_deref(), "The files before the attempts")?;
     if attempts.private {
@@ -159,6 +160,7 @@ fn fill(paths: &Paths, attempts: &mut Attempts, count: u32) -> Result<Vec<String
             if notes.is_empty() {
                 notes = remarks;
             }
+            worktrees::make_folder(&attempts.top, &path, attempts.below())?;
         }
     }
     Ok(notes)

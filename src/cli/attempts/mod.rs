@@ -110,6 +110,11 @@ impl Attempts {
         LockFile::try_take(&path).map_err(|error| UserError::of_file(&path, error))
     }
 
+    /// The directory that they are of, from the top of the working tree.
+    fn below(&self) -> &Path {
+        self.dir.strip_prefix(&self.top).unwrap_or(Path::new(""))
+    }
+
     /// Whether they are at work, in this process or another one.
     pub fn is_running(&self, paths: &Paths) -> bool {
         Self::lock(paths, &self.id).exists() && self.try_lock(paths).is_ok_and(|lock| lock.is_none())

@@ -142,10 +142,9 @@ fn begin(
     let copies::NewAttempts { mut attempts, lock, notes } = made;
     attempts.session = session;
     setup.notices.iter().chain(&notes).for_each(|notice| warn(notice));
-    let mut ready = Vec::new();
+    let (mut ready, below) = (Vec::new(), attempts.below().to_owned());
     for (index, attempt) in attempts.attempts.iter_mut().enumerate() {
-        let below = attempts.dir.strip_prefix(&attempts.top).unwrap_or(std::path::Path::new(""));
-        let dir = worktrees::folder_below(&attempt.path, below);
+        let dir = worktrees::folder_below(&attempt.path, &below);
         let composed = Setup::read_at(with_model(index), print::PROFILE, &dir).and_then(|setup| {
             let mut session = sessions::open(&setup)?;
             session.survey();

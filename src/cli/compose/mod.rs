@@ -120,8 +120,8 @@ impl Setup {
         if let Some(name) = args.worktree.take() {
             let name = if name.is_empty() { worktrees::new_name() } else { name };
             let paths = environment::paths().map_err(Refusal::config)?;
-            let entered = worktrees::enter(&paths, &cwd, &name, None).map_err(Refusal::config)?;
-            cwd = working_directory(Some(&entered.worktree.inside(&cwd)))?;
+            let (entered, folder) = worktrees::enter_to_work(&paths, &cwd, &name).map_err(Refusal::config)?;
+            cwd = working_directory(Some(&folder))?;
             (args.cwd, notes) = (Some(cwd.clone()), entered.notes);
         }
         let project_dir =

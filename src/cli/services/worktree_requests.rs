@@ -54,8 +54,7 @@ impl Services {
         resumes: bool,
     ) -> Result<WorktreeDone, UserError> {
         let (cwd, paths) = self.session_place();
-        let entered = worktrees::enter(&paths, &cwd, name, None)?;
-        let dir = entered.worktree.inside(&cwd);
+        let (entered, dir) = worktrees::enter_to_work(&paths, &cwd, name)?;
         let last = session::newest(&paths, &dir).filter(|_| resumes);
         let copied = file.is_some() && last.is_none();
         let path = last.map_or_else(|| session::begin_or_copy(&paths, file, &dir), Ok)?;

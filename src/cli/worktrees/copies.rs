@@ -10,7 +10,7 @@ use tau_tools::counted::{byte_size, pluralize};
 use tau_tools::user_error::UserError;
 
 /// The file that lists files to copy, with the patterns of `.gitignore`.
-const INCLUDE: &str = ".worktreeinclude";
+pub(super) const INCLUDE: &str = ".worktreeinclude";
 /// The settings that belong to the user: trust in the project counts for them as well.
 const OWN_SETTINGS: [&str; 2] = [".tau/config.local.toml", ".claude/settings.local.json"];
 /// Maximum number of files that are copied.
@@ -31,17 +31,21 @@ pub(crate) fn copy_into_worktree(from: &Path, to: &Path, dir: &Path) -> Vec<Stri
     copy_listed_files(from, to).err().map(String::from).into_iter().collect()
 }
 
-fn copy_listed_files(from: &Path, to: &Path) -> Result<(), UserError> {
+/// The ignored files that `.worktreeinclude` lists.
+pub(super) fn listed_files(from: &Path) -> Result<Vec<PathBuf>, UserError> {
     // Git would wait for a pipe of this name.
     if !from.join(INCLUDE).symlink_metadata().is_ok_and(|found| found.is_file()) {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let list =
         |patterns: &str| Git::within(from).names(&["ls-files", "-z", "--others", "--ignored", patterns]);
     let ignored: HashSet<OsString> = list("--exclude-standard")?.into_iter().collect();
     let wanted = list(&format!("--exclude-from={INCLUDE}"))?;
-    let wanted: Vec<PathBuf> =
-        wanted.into_iter().filter(|name| ignored.contains(name)).map(PathBuf::from).collect();
+    Ok(wanted.into_iter().filter(|name| ignored.contains(name)).map(PathBuf::from).collect())
+}
+
+fn copy_listed_files(from: &Path, to: &Path) -> Result<(), UserError> {
+    let wanted = listed_files(from)?;
     let (count, sizes) = (wanted.len() as u64, wanted.iter().map(|name| from.join(name).symlink_metadata()));
     let bytes = sizes.flatten().fold(0_u64, |sum, found| sum.saturating_add(found.len()));
     if count > MAX_FILES || bytes > MAX_BYTES {
@@ -62,10 +66,10 @@ fn copy_listed_files(from: &Path, to: &Path) -> Result<(), UserError> {
     }
 }
 
-/// Copies one file or symbolic link, through no symbolic link. What is there already stays.
-pub(super) fn copy(from: &Path, to: &Path, name: &Path) -> std::io::Result<()> {
+/// Makes the folders of a path that are missing, through no symbolic link.
+pub(super) fn make_folders(from: &Path, to: &Path, name: &Path) -> std::io::Result<()> {
     let (mut source, mut dir) = (from.to_owned(), to.to_owned());
-    for part in name.parent().into_iter().flat_map(Path::components) {
+    for part in name.components() {
         let Component::Normal(part) = part else { return Err(std::io::ErrorKind::InvalidInput.into()) };
         source.push(part);
         dir.push(part);
@@ -78,6 +82,12 @@ pub(super) fn copy(from: &Path, to: &Path, name: &Path) -> std::io::Result<()> {
             Err(_) => std::fs::create_dir(&dir)?,
         }
     }
+    Ok(())
+}
+
+/// Copies one file or symbolic link, through no symbolic link. What is there already stays.
+pub(super) fn copy(from: &Path, to: &Path, name: &Path) -> std::io::Result<()> {
+    make_folders(from, to, name.parent().unwrap_or(Path::new("")))?;
     let (from, to) = (from.join(name), to.join(name));
     if to.symlink_metadata().is_ok() {
         return Ok(());

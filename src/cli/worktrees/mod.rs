@@ -114,16 +114,6 @@ impl Worktree {
         }
         git::check_safe(&self.path)
     }
-
-    /// The directory in it that corresponds to `dir` of another working tree.
-    pub fn inside(&self, dir: &Path) -> PathBuf {
-        let below = Repository::around(dir).ok().and_then(|repository| {
-            let dir = dir.canonicalize().ok()?;
-            dir.strip_prefix(repository.top).ok().map(Path::to_owned)
-        });
-        let dir = below.map(|below| folder_below(&self.path, &below)).filter(|dir| dir.is_dir());
-        dir.unwrap_or_else(|| self.path.clone())
-    }
 }
 
 fn record_file(paths: &Paths, repository: &Repository, name: &str) -> PathBuf {
@@ -204,6 +194,60 @@ pub(crate) fn enter(
     }
     let notes = copies::copy_into_worktree(&repository.top, &worktree.path, cwd);
     Ok(EnteredWorktree { worktree, notes })
+}
+
+/// Like [`enter`], to work there; returns the folder that corresponds to `cwd`, too.
+pub(crate) fn enter_to_work(
+    paths: &Paths,
+    cwd: &Path,
+    name: &str,
+) -> Result<(EnteredWorktree, PathBuf), UserError> {
+    let place = Repository::around(cwd).ok().and_then(|repository| {
+        let below = cwd.canonicalize().ok()?.strip_prefix(&repository.top).ok()?.to_owned();
+        Some((repository, below))
+    });
+    if let Some((repository, below)) = place.as_ref().filter(|_| is_name(name)) {
+        let known = read(&record_file(paths, repository, name));
+        if !known.is_some_and(|known| folder_below(&known.path, below).is_dir()) {
+            refuse_ignored(&repository.top, below)?;
+        }
+    }
+    let entered = enter(paths, cwd, name, None)?;
+    let path = &entered.worktree.path;
+    let folder = match &place {
+        Some((repository, below)) => make_folder(&repository.top, path, below)?,
+        None => path.clone(),
+    };
+    Ok((entered, folder))
+}
+
+/// Refuses a folder of which a copy of this working tree has nothing, as git ignores it.
+pub(crate) fn refuse_ignored(top: &Path, below: &Path) -> Result<(), UserError> {
+    let git = Git::within(top);
+    let of_folder = |words: &[&str]| {
+        let words = words.iter().map(OsStr::new).chain([OsStr::new("--"), below.as_os_str()]);
+        git.bytes(&words.collect::<Vec<_>>())
+    };
+    let is_ignored = !below.as_os_str().is_empty() && of_folder(&["check-ignore", "--quiet"]).is_ok();
+    let has_files = || of_folder(&["ls-files"]).is_ok_and(|files| !files.is_empty());
+    let has_copies =
+        || copies::listed_files(top).is_ok_and(|files| files.iter().any(|file| file.starts_with(below)));
+    if !is_ignored || has_files() || has_copies() {
+        return Ok(());
+    }
+    let why = format!("git ignores {}, so a copy of the repository does not have it", below.display());
+    let remedy = format!("list its files in {}, or start in another folder", copies::INCLUDE);
+    Err(UserError::new(why).remedy(remedy))
+}
+
+/// The folder in a copy of a working tree that is `below` the top. It is made if it is missing, as one is that has
+/// no files yet.
+pub(crate) fn make_folder(top: &Path, copy: &Path, below: &Path) -> Result<PathBuf, UserError> {
+    let folder = folder_below(copy, below);
+    if !folder.is_dir() {
+        copies::make_folders(top, copy, below).map_err(|error| UserError::of_file(&folder, error))?;
+    }
+    Ok(folder)
 }
 
 /// Waits until nobody makes a worktree of the repository of this record.
