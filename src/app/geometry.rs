@@ -15,6 +15,16 @@ pub struct Size {
     pub height: u16,
 }
 
+/// The smallest window in which more than a remark is drawn.
+const MIN_SIZE: Size = Size { width: 10, height: 4 };
+
+impl Size {
+    /// Whether a window of this size shows a remark alone.
+    pub fn is_too_small(self) -> bool {
+        self.width < MIN_SIZE.width || self.height < MIN_SIZE.height
+    }
+}
+
 /// Whether anything on the screen moves by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Motion {

@@ -13,7 +13,7 @@ use super::memo::Memo;
 use super::theme::ThemeToken;
 use super::transcript::UnprintedRows;
 use super::wrap::cells;
-use super::{Drawing, MIN_SIZE, console, draw_below, footer, too_small, visible_overlay};
+use super::{Drawing, console, draw_below, footer, is_too_small, too_small, visible_overlay};
 use crate::overlays::overlay;
 use tau_app::Model;
 use tau_app::geometry::FrameLayout;
@@ -26,7 +26,7 @@ const MIN_LIST: u16 = 8;
 pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
     let screen = frame.area();
     memo.begin(model.effective_theme(), &model.keymap);
-    if screen.width < MIN_SIZE.0 || screen.height < MIN_SIZE.1 {
+    if is_too_small(screen) {
         fit(frame, memo, screen.height.min(1));
         let laid = too_small(model, memo, frame.area(), frame.buffer());
         return Drawing {

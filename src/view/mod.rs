@@ -53,12 +53,9 @@ pub use memo::Memo;
 use overlays::{overlay, plan};
 use tau_app::Model;
 use tau_app::focus::Focus;
-use tau_app::geometry::{FrameLayout, ScreenKind};
+use tau_app::geometry::{FrameLayout, ScreenKind, Size};
 use tau_app::overlays::overlay::Overlay;
 use theme::{Theme, ThemeToken};
-
-/// The smallest window in which more than a remark is drawn.
-const MIN_SIZE: (u16, u16) = (10, 4);
 
 /// The results of drawing.
 #[derive(Clone, Debug, Default)]
@@ -88,7 +85,7 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> FrameLayout {
     let area = frame.area();
     memo.begin(model.effective_theme(), &model.keymap);
     let style = memo.theme().style(ThemeToken::Text);
-    if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
+    if is_too_small(area) {
         frame.begin(style, 0..0);
         return too_small(model, memo, area, frame.buffer());
     }
@@ -146,6 +143,10 @@ fn draw_below(model: &Model, theme: &Theme, regions: &Regions, frame: &mut Frame
 /// The visible overlay. Keys would bypass one while a command has the keyboard.
 fn visible_overlay(model: &Model) -> Option<&Overlay> {
     model.overlays.last().filter(|_| console::rows(model).is_none())
+}
+
+fn is_too_small(area: Rect) -> bool {
+    Size { width: area.width, height: area.height }.is_too_small()
 }
 
 /// Draws a note in a window that is too small. The position is kept.

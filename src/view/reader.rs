@@ -12,7 +12,7 @@ use ratatui::text::Line;
 use super::frame::Frame;
 use super::inline::fit;
 use super::memo::Memo;
-use super::{Drawing, MIN_SIZE, composer, console, layout, too_small, visible_overlay, wrap};
+use super::{Drawing, composer, console, is_too_small, layout, too_small, visible_overlay, wrap};
 use attention::{Attention, Prompt};
 use speech::UnspokenLines;
 use tau_app::Model;
@@ -28,7 +28,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         composer_width: layout::composer_width(screen),
         ..FrameLayout::default()
     };
-    if screen.width < MIN_SIZE.0 || screen.height < MIN_SIZE.1 {
+    if is_too_small(screen) {
         fit(frame, memo, screen.height.min(1));
         let laid = too_small(model, memo, frame.area(), frame.buffer());
         return Drawing { laid: FrameLayout { cursor: laid.cursor, ..known }, ..Drawing::default() };

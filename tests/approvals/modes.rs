@@ -10,6 +10,7 @@ use tau::agent::protocol::model::{Api, Model};
 use tau::app::boot::Boot;
 use tau::app::overlays::offer::{HookOffer, Offers};
 use tau::tools::plan::WorkPlan;
+use tau::tools::user::UserQuestion;
 
 use super::*;
 use crate::harness::{ai, boot, plan_question};
@@ -518,4 +519,31 @@ fn the_first_start_asks_for_the_mode_once() {
     screen.agent(SettingsEvent::ModelChanged { model: Arc::new(ai()) });
     has(&mut screen, &["What may the model do without asking you?"]);
     assert!(!shown(&mut Screen::new()).contains("What may the model do"), "a mode is set");
+}
+
+/// What a window is too small to show is not answered in it.
+#[test]
+fn a_question_that_is_not_on_the_screen_takes_no_key() {
+    let asked = UserQuestion {
+        question: "Which?".into(),
+        choices: vec!["a".into(), "b".into()],
+        ..Default::default()
+    };
+    let question = Question::User { questions: vec![asked] };
+    let mut screens = [planned(PLAN), planned(PLAN)];
+    screens[1].agent(QuestionEvent::AskWithdrawn { id: "q1".into() });
+    screens[1].agent(QuestionEvent::Asked { id: "q2".into(), question });
+    for screen in &mut screens {
+        screen.at += SEEN;
+        screen.send(Msg::Resized(Size { width: 9, height: 3 }));
+        screen.take_effects();
+        screen.keys("1");
+        screen.wait(SEEN);
+        screen.keys("1");
+        screen.wait(SEEN);
+        assert_eq!(sent(screen), []);
+        screen.send(Msg::Resized(Size { width: 80, height: 24 }));
+        assert_eq!(screen.model().overlays.len(), 1);
+        has(screen, &["11"]);
+    }
 }

@@ -145,7 +145,8 @@ fn is_refused(model: &mut Model, key: Key) -> bool {
 pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
     let now = model.now;
     let is_question = model.overlays.last().is_some_and(|top| !top.is_list());
-    if is_question && misdirected::sends_command(model, key) {
+    // What is not on the screen is not answered.
+    if is_question && (model.size.is_too_small() || misdirected::sends_command(model, key)) {
         return true;
     }
     // It is sent from below the box of a side question, which takes no text.
