@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 use tau::agent::AgentEvent;
 use tau::agent::protocol::event::{RunEvent, SessionEvent, TaskEvent, TurnEvent};
+use tau::agent::protocol::goal::{Goal, GoalState, ROUND};
 use tau::agent::protocol::message::{
-    AssistantMessage, Block, Cost, Message, StopReason, ToolResultMessage, Usage,
+    AssistantMessage, BashExecution, Block, Cost, CustomMessage, Message, StopReason, ToolResultMessage,
+    Usage,
 };
 use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
 use tau::app::Msg;
@@ -144,4 +146,32 @@ fn a_run_that_was_joined_ends_with_all_that_it_took() {
     screen.agent(TurnEvent::MessageEnd { message });
     screen.settle();
     has(&mut screen, &["Done.\n\n  9.0s · ↑3.4k ↓440 · $0.524\n"]);
+}
+
+/// A run that pursues a goal has not ended where the model stopped, also while the command of the goal runs.
+#[test]
+fn a_run_with_a_goal_that_was_joined_ends_with_all_that_it_took() {
+    let goal = Goal { state: GoalState::Active, ..Goal::new("make".to_owned(), Default::default()) };
+    let check =
+        Arc::new(Message::BashExecution(BashExecution { command: "make".into(), ..Default::default() }));
+    let round = CustomMessage::new_hidden(ROUND, "[tau] Goal, round 2", None, 0);
+    let first = vec![Arc::new(user("go")), answer("Done?", 40)];
+    let second = vec![check, Arc::new(Message::Custom(round)), answer("Done again?", 40)];
+    for messages in [first.clone(), [first, second].concat()] {
+        let rounds = messages.iter().filter(|message| matches!(***message, Message::Assistant(_))).count();
+        let mut screen = Screen::new();
+        let session = screen.model().status.mirror.session.clone();
+        screen.agent(SessionEvent::SessionOpened { session, messages, titles: Default::default() });
+        screen.agent(SessionEvent::GoalChanged { goal: Some(goal.clone()) });
+        let start = AgentEvent::Run(RunEvent::AgentStart);
+        screen.agent(TaskEvent::Earlier { ms: 9_000, event: Box::new(start) });
+        let message = answer("Done.", 40);
+        screen.agent(TurnEvent::MessageStart { message: Arc::clone(&message) });
+        screen.agent(TurnEvent::MessageEnd { message });
+        screen.settle();
+        let shown = shown(&mut screen);
+        assert_eq!(shown.matches(" ↓").count(), 1, "{shown}");
+        let cost = 0.012 * (rounds + 1) as f64;
+        assert!(shown.contains(&format!("· ${cost:.3}\n")) && shown.contains("9.0s · "), "{shown}");
+    }
 }

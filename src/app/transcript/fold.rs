@@ -21,6 +21,7 @@ use tau_protocol::event::{
     AgentEvent, CompactionReason, Delta, NOTHING_TO_COMPACT, NoticeLevel, RunEvent, SessionEvent,
     SettingsEvent, TaskEvent, TurnEvent,
 };
+use tau_protocol::goal::ROUND;
 use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolResultMessage, UserContent};
 use tau_protocol::title;
 use tau_tools::details::ToolOutput;
@@ -139,6 +140,7 @@ impl Transcript {
                 self.push_command(CommandPanel::from_execution(execution));
             }
             Message::Custom(custom) if custom.display => self.user(message, &custom.content),
+            Message::Custom(custom) if custom.custom_type == ROUND => self.reopen_run(),
             Message::Custom(_) | Message::Application(_) => {}
             Message::BranchSummary(summary) => {
                 self.summary("Abandoned branch (summary)", &summary.summary);

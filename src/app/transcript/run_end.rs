@@ -2,7 +2,7 @@
 //!
 //! While tau runs, the time is known as well; for a session from a file, only the usage of its answers.
 
-use super::{EntryBody, Transcript};
+use super::{EntryBody, Transcript, TranscriptEntry};
 use crate::geometry::EntryId;
 use crate::msg::Millis;
 use tau_protocol::message::{AssistantMessage, Usage};
@@ -81,9 +81,27 @@ impl Transcript {
         self.run = OpenRun { since, ..OpenRun::default() };
     }
 
-    /// Notes that the run that begins next was at work before this screen came.
-    pub(crate) fn join_run(&mut self) {
+    /// Notes that the run that begins next was at work before this screen came. One that pursues a goal may be between
+    /// two rounds.
+    pub(crate) fn join_run(&mut self, has_goal: bool) {
+        if has_goal {
+            self.reopen_run();
+        }
         self.run.is_joined = true;
+    }
+
+    /// Takes back the end of the last run, if only commands come after it: the goal has it continue.
+    pub(super) fn reopen_run(&mut self) {
+        let is_command = |entry: &&TranscriptEntry| matches!(entry.body, EntryBody::Command(_));
+        let last = self.entries.iter().rev().find(|entry| !is_command(entry));
+        let Some((end, EntryBody::RunEnd(whole))) = last.map(|entry| (entry.id, &entry.body)) else { return };
+        self.run.cost = *whole;
+        if let FirstEnd::At(first, own) = self.first_end
+            && first == end
+        {
+            (self.run.cost, self.first_end) = (own, FirstEnd::Open);
+        }
+        self.entries.retain(|entry| entry.id != end);
     }
 
     /// Ends the run because the agent has settled, and adds its cost.

@@ -18,6 +18,7 @@ use tau_protocol::event::{
     TaskEvent,
 };
 use tau_protocol::extension::ArgumentValues;
+use tau_protocol::goal::Goal;
 use tau_protocol::query::{HistoryPage, QueryAnswer};
 use tau_protocol::worktree;
 use tau_tools::user_error::UserError;
@@ -27,7 +28,8 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         let now = model.now;
         model.now = now.saturating_sub_unsigned(*ms);
         if matches!(**event, AgentEvent::Run(RunEvent::AgentStart)) {
-            model.transcript.join_run();
+            let has_goal = model.status.mirror.goal.as_ref().is_some_and(Goal::is_active);
+            model.transcript.join_run(has_goal);
         }
         take(model, event, effects);
         model.now = now;
