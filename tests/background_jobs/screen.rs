@@ -6,6 +6,7 @@ use super::{background, bash, left};
 use crate::approvals::terminal::{play, saying};
 use crate::screen::Screen;
 use crate::support::processes::{alive, rare_sleep};
+use crate::time_limit::RunInTime;
 
 const AUTO: &str = "--permission-mode auto";
 
@@ -145,6 +146,23 @@ async fn quitting_asks_about_running_jobs_and_names_what_it_stopped() {
         screen.wait_for(&format!("of job 1: sleep {nap}"));
         screen.wait_for("to continue: tau --continue");
         assert_eq!(alive(nap), []);
+    })
+    .await;
+}
+
+/// The question is about what runs now.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_question_at_quitting_closes_once_nothing_runs() {
+    with_job(|screen, nap| {
+        screen.type_keys("\x04");
+        screen.wait_for("1 background job is still running.");
+        let running: Vec<String> = alive(nap).iter().map(|(pid, _)| pid.to_string()).collect();
+        let stop: Vec<&str> =
+            ["jobs", "--stop"].into_iter().chain(running.iter().map(String::as_str)).collect();
+        let (code, _, err) = crate::live::texts(&crate::live::command(screen.home(), &stop).output_in_time());
+        assert_eq!(code, Some(0), "{err}");
+        screen.wait_for("what was running has ended or is kept; quit again");
+        assert!(!screen.text().contains("still running."), "{}", screen.text());
     })
     .await;
 }

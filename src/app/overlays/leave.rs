@@ -66,6 +66,15 @@ impl LeaveView {
         LeaveView { question: Question::Select { title, options }, selected: 0, choices }
     }
 
+    /// Asks about what runs now; the mark stays on its answer.
+    pub(crate) fn follow(&mut self, now: LeaveView) {
+        let marked = self.choices.get(self.selected).copied();
+        let stays = now.choices.iter().position(|choice| Some(*choice) == marked);
+        // An answer that is gone is replaced by the one that changes nothing.
+        let selected = stays.unwrap_or(now.choices.len().saturating_sub(1));
+        *self = LeaveView { selected, ..now };
+    }
+
     /// Handles a key.
     pub(crate) fn key(&mut self, key: Key) -> KeyOutcome<LeaveChoice> {
         // A letter selects the answer that starts with it.

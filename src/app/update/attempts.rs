@@ -60,7 +60,7 @@ fn begin(model: &mut Model, arguments: &str, effects: &mut Vec<Effect>) -> Resul
         false => (models, None),
     };
     let (mode, spent) = (mirror.mode, model.status.total.cost.total);
-    let text = format!("{} at: {task}", pluralize(u64::from(count), "attempt"));
+    let text = format!("beginning {} at: {task}", pluralize(u64::from(count), "attempt"));
     let refused = match mode {
         PermissionMode::Auto => "",
         PermissionMode::Ask | PermissionMode::Edits | PermissionMode::Plan => {

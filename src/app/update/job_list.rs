@@ -122,18 +122,43 @@ pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Quits, unless background jobs or attempts run: then the user is asked about them.
 pub(super) fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
+    match question(model) {
+        Err(effect) => effects.push(effect),
+        Ok(view) => model.overlays.push(Overlay::Leave(view)),
+    }
+}
+
+/// The question what becomes of what runs; the error is how to quit without it.
+fn question(model: &Model) -> Result<LeaveView, Effect> {
     let mirror = &model.status.mirror;
     let running = mirror.jobs.iter().filter(|job| job.is_running());
     let (count, kept) = running.fold((0, 0), |(count, kept), job| (count + 1, kept + usize::from(job.kept)));
     let attempts = model.attempts.map_or(0, |running| running.count as usize);
     if (count == 0 && attempts == 0) || model.boot.attached.is_some() {
-        return effects.push(Effect::Quit);
+        return Err(Effect::Quit);
     }
     let can_leave = mirror.session.file.is_some() && attempts == 0;
     if kept == count && can_leave {
-        return effects.push(Effect::Background);
+        return Err(Effect::Background);
     }
-    model.overlays.push(Overlay::Leave(LeaveView::new(count, kept, attempts, can_leave)));
+    Ok(LeaveView::new(count, kept, attempts, can_leave))
+}
+
+/// Has the question tell what runs now, if it is open; it closes once there is nothing to decide.
+pub(super) fn follow_question(model: &mut Model) {
+    let is_question = |overlay: &Overlay| matches!(overlay, Overlay::Leave(_));
+    let Some(at) = model.overlays.iter().position(is_question) else { return };
+    match question(model) {
+        Ok(now) => {
+            if let Some(Overlay::Leave(view)) = model.overlays.get_mut(at) {
+                view.follow(now);
+            }
+        }
+        Err(_) => {
+            model.overlays.remove(at);
+            model.remark("what was running has ended or is kept; quit again");
+        }
+    }
 }
 
 /// Carries out the answer to the question about running jobs.

@@ -127,6 +127,7 @@ pub fn update(mut model: Model, stamped: StampedMsg) -> (Model, Vec<Effect>) {
         Msg::Continued => {}
     }
     overlays::enter_again(&mut model, &mut effects);
+    job_list::follow_question(&mut model);
     if model.jobs.count() > 0 || model.jobs.owner().is_some() {
         terminal_focus::follow(&mut model, &mut effects);
     }

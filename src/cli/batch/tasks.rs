@@ -1,6 +1,6 @@
 //! The tasks of a batch: one JSON object a line.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use ring::digest::{SHA256, digest};
@@ -222,7 +222,7 @@ pub(crate) fn read(file: &Path) -> Result<TaskList, Refusal> {
         file.canonicalize().map_err(|error| Refusal::config(format!("cannot read {shown}: {error}")))?;
     let base = file.parent().map(Path::to_owned).unwrap_or_default();
     let shown = file.display();
-    let (mut tasks, mut ids) = (Vec::new(), HashSet::new());
+    let (mut tasks, mut ids) = (Vec::new(), HashMap::new());
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |why: String| Refusal::usage(format!("{shown}:{number}: {why}"));
@@ -234,9 +234,9 @@ pub(crate) fn read(file: &Path) -> Result<TaskList, Refusal> {
         if task.id.is_empty() {
             task.id.clone_from(&task.hash);
         }
-        if !ids.insert(task.id.to_lowercase()) {
-            let id = &task.id;
-            return Err(wrong(format!("there is a task {id} already: give each an id of its own")));
+        if let Some(known) = ids.insert(task.id.to_lowercase(), task.id.clone()) {
+            let rule = if known == task.id { "of its own" } else { "that differs in more than capitals" };
+            return Err(wrong(format!("there is a task {known} already: give each an id {rule}")));
         }
         tasks.push(task);
     }
@@ -295,6 +295,10 @@ mod tests {
             (
                 "{\"prompt\":\"a\",\"directory\":\".\"}\n{\"prompt\":\"a\",\"directory\":\".\"}",
                 ":2: there is a task",
+            ),
+            (
+                "{\"id\":\"a\",\"prompt\":\"a\",\"directory\":\".\"}\n{\"id\":\"A\",\"prompt\":\"b\",\"directory\":\".\"}",
+                ":2: there is a task a already: give each an id that differs in more than capitals",
             ),
             ("{\"prompt\":\"a\\u0000\",\"directory\":\".\"}", ":1: prompt has a zero byte"),
             ("{\"prompt\":\"a\",\"max_turns\":0}", ":1: max_turns: invalid value '0'"),
