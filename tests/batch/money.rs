@@ -176,3 +176,23 @@ async fn a_changed_task_stops_no_other_and_faults_are_in_words() {
         assert!(code == Some(2) && err.contains(fault), "{line}: {err}");
     }
 }
+
+/// It says nothing about the task, and those after it would end in the same way.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_limit_of_24_hours_ends_has_no_result() {
+    let home = home().await;
+    let config = home.dir.path().join("tau/config.toml");
+    fs::write(&config, "day_cost = 0.5\n").unwrap();
+    home.tasks(&["one", "two", "three"].map(|id| task(id, "true")));
+    let (code, out, err) = run(&home, &["-n", "1"]);
+    assert_eq!((code, home.results()), (Some(1), 1), "{out}{err}");
+    assert!(err.contains("1 task was not begun: day_cost allows no more"), "{err}");
+    let why = out.lines().find(|line| line.starts_with("two ")).unwrap();
+    assert!(why.contains("day_cost allows $0.5"), "{out}");
+    assert!(out.contains("three  not tried yet"), "{out}");
+    let (_, out, _) = run(&home, &["--report"]);
+    assert!(out.contains("day_cost allows $0.5"), "{out}");
+    fs::write(&config, "").unwrap();
+    let (code, out, err) = run(&home, &["-n", "1"]);
+    assert_eq!((code, home.results()), (Some(0), 3), "{out}{err}");
+}

@@ -151,9 +151,14 @@ pub(crate) fn on_run_end(engine: &mut Engine, reason: Option<RunEnd>) {
     if let Some(goal) = engine.goal.active() {
         let text = format!("the goal is paused after {}", rounds(goal));
         let state = match reason {
-            Some(RunEnd::Rounds | RunEnd::Dollars | RunEnd::Tokens | RunEnd::Time | RunEnd::Turns) => {
-                GoalState::Capped
-            }
+            Some(
+                RunEnd::Rounds
+                | RunEnd::Dollars
+                | RunEnd::Day
+                | RunEnd::Tokens
+                | RunEnd::Time
+                | RunEnd::Turns,
+            ) => GoalState::Capped,
             Some(RunEnd::GivenUp | RunEnd::Repeats) => GoalState::GivenUp,
             None => GoalState::Paused,
         };

@@ -35,7 +35,7 @@ pub(crate) fn ask(engine: &mut Engine, id: String, question: &str) {
         () if engine.config.model.is_none() => Some("no model selected; choose one with /model".to_owned()),
         () if question.trim().is_empty() => Some("nothing to ask".to_owned()),
         () if engine.side.is_full() => Some(format!("{MAX_QUESTIONS} side questions are already open")),
-        () => engine.meters.used.overspent().map(|(why, _)| why),
+        () => engine.meters.used.overspent().map(|limit| limit.why),
     };
     let Some(model) = engine.config.model.clone().filter(|_| refusal.is_none()) else {
         return engine.emit(TaskEvent::SideAnswerEnded { id, usage: Usage::default(), error: refusal });

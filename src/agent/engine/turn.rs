@@ -280,7 +280,7 @@ impl Turn<'_, '_> {
             Some((first, _)) => first,
             None => with_hint(failure),
         };
-        if matches!(self.run.reached_limit(), Some(RunEnd::Dollars | RunEnd::Tokens)) {
+        if matches!(self.run.reached_limit(), Some(RunEnd::Dollars | RunEnd::Day | RunEnd::Tokens)) {
             return Some(self.give_up(attempt, &failure.to_string()));
         }
         let delay_ms = match self.retries.after(&failure) {

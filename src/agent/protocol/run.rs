@@ -79,6 +79,8 @@ pub enum RunEnd {
     Time,
     /// The cost limit was reached.
     Dollars,
+    /// The limit of what all sessions may cost in 24 hours was reached, or cannot be kept.
+    Day,
     /// The limit of tokens was reached.
     Tokens,
     /// The model repeated the same call with the same result.

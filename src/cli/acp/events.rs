@@ -62,9 +62,12 @@ fn of_run(state: &mut AcpState, key: SessionKey, event: RunEvent) {
         RunEvent::RunStopped { reason } => {
             if let Some(turn) = turn {
                 turn.outcome = match reason {
-                    RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Tokens | RunEnd::Rounds => {
-                        StopReason::MaxTurnRequests
-                    }
+                    RunEnd::Turns
+                    | RunEnd::Time
+                    | RunEnd::Dollars
+                    | RunEnd::Day
+                    | RunEnd::Tokens
+                    | RunEnd::Rounds => StopReason::MaxTurnRequests,
                     RunEnd::Repeats | RunEnd::GivenUp => StopReason::EndTurn,
                 };
             }

@@ -149,6 +149,7 @@ fn here(
         at_once: args.at_once,
         is_part: args.part,
         most: args.max_cost,
+        is_day_spent: false,
         spent,
         at_work: VecDeque::new(),
         waiting: missing.into_iter().map(with_place).collect(),
@@ -184,6 +185,8 @@ struct Batch {
     is_part: bool,
     /// Dollars after which no more tasks begin.
     most: Option<f64>,
+    /// Whether the limit of 24 hours has ended a task.
+    is_day_spent: bool,
     /// The cost of each task; of those that run, as last counted.
     spent: HashMap<String, BatchCost>,
     /// The tasks that run, the one that was counted last at the end.
@@ -236,18 +239,23 @@ impl Batch {
             }
         }
         self.progress.wipe();
-        if self.is_too_expensive() && !self.waiting.is_empty() {
+        if let Some(limit) = self.reached_limit().filter(|_| !self.waiting.is_empty()) {
             let (tasks, were) = match self.waiting.len() {
                 1 => ("1 task".to_owned(), "was"),
                 count => (format!("{count} tasks"), "were"),
             };
-            warn(&format!("{tasks} {were} not begun: --max-cost is reached"));
+            warn(&format!("{tasks} {were} not begun: {limit}"));
         }
         (self, ended)
     }
 
-    fn is_too_expensive(&self) -> bool {
-        self.most.is_some_and(|most| dollars(&self.spent) >= most)
+    /// The reason why no more tasks may cost anything, if there is one.
+    fn reached_limit(&self) -> Option<&'static str> {
+        let is_too_expensive = self.most.is_some_and(|most| dollars(&self.spent) >= most);
+        match is_too_expensive {
+            true => Some("--max-cost is reached"),
+            false => self.is_day_spent.then_some("day_cost allows no more; run the batch again to do them"),
+        }
     }
 
     /// Counts what the next `count` of the tasks that run have cost so far.
@@ -267,7 +275,7 @@ impl Batch {
         if self.most.is_some() && !self.waiting.is_empty() {
             self.count_running(self.at_work.len());
         }
-        while !stops && !self.is_too_expensive() && self.running.len() < self.at_once {
+        while !stops && self.reached_limit().is_none() && self.running.len() < self.at_once {
             let is_free = |(_, place): &(BatchTask, Option<PathBuf>)| {
                 place.as_ref().is_none_or(|place| !self.busy.contains(place))
             };
@@ -309,7 +317,7 @@ impl Batch {
     fn note_end(&mut self, task: &BatchTask, outcome: Outcome) -> bool {
         let result = match &outcome {
             Outcome::Result(result) => Some(result.as_ref()),
-            Outcome::Missing(_) | Outcome::Killed(..) => None,
+            Outcome::Missing(_) | Outcome::DaySpent(_) | Outcome::Killed(..) => None,
         };
         self.at_work.retain(|id| *id != task.id);
         self.spent.insert(task.id.clone(), self.folder.task_cost(&task.id, result));
@@ -319,6 +327,10 @@ impl Batch {
                 self.results.insert(task.id.clone(), *result);
             }
             Outcome::Missing(why) => drop(self.reasons.insert(task.id.clone(), why)),
+            Outcome::DaySpent(why) => {
+                self.is_day_spent = true;
+                self.reasons.insert(task.id.clone(), why);
+            }
             Outcome::Killed(signal, why) => {
                 self.killed_by = Some(signal);
                 self.reasons.insert(task.id.clone(), why);

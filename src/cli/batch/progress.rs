@@ -73,7 +73,7 @@ impl Progress {
                 let more = if result.passed { String::new() } else { format!(": {}", why(result)) };
                 format!("{word}  {id}  {}{more}", duration(result.seconds))
             }
-            Outcome::Missing(why) | Outcome::Killed(_, why) => {
+            Outcome::Missing(why) | Outcome::DaySpent(why) | Outcome::Killed(_, why) => {
                 self.missing += 1;
                 format!("no result  {id}: {}", plain::line(why))
             }
@@ -84,7 +84,7 @@ impl Progress {
         }
         let told = match outcome {
             Outcome::Result(result) => self.tell(&json!({ "type": "ended", "result": result })),
-            Outcome::Missing(why) | Outcome::Killed(_, why) => {
+            Outcome::Missing(why) | Outcome::DaySpent(why) | Outcome::Killed(_, why) => {
                 self.tell(&json!({ "type": "missing", "id": id, "reason": why }))
             }
         };

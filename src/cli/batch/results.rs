@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::tasks::BatchTask;
-use crate::process::exit::{Exit, Refusal};
+use crate::process::exit::Refusal;
 use crate::process::plain;
 use tau_agent::settings::private_files::{LockFile, read_capped, sync_folder};
 use tau_tools::file_at::{self, FileAt};
@@ -192,13 +192,6 @@ impl BatchFolder {
         }
         Ok(())
     }
-}
-
-/// Whether a run with this end says something about the task. A failure of the provider, the configuration or
-/// the machine does not, nor does a run that was stopped.
-pub(super) fn is_result(code: u8) -> bool {
-    let ends = [Exit::Ok, Exit::Refused, Exit::Limit, Exit::Stuck, Exit::Invalid, Exit::GivenUp];
-    ends.iter().any(|exit| exit.code() == code)
 }
 
 /// The last line of what tau wrote to standard error.

@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::results::{BatchFolder, CheckResult, TaskResult, is_result, last_line, tail};
+use super::results::{BatchFolder, CheckResult, TaskResult, last_line, tail};
 use super::spent::Run;
 use super::tasks::{BatchTask, TaskList, option};
 use crate::args::CliArgs;
@@ -47,6 +47,8 @@ pub(super) enum Outcome {
     Result(Box<TaskResult>),
     /// No result: the task can be run again. The reason.
     Missing(String),
+    /// No result, as the limit of 24 hours is reached, for other tasks too. The reason.
+    DaySpent(String),
     /// No result, as a signal ended tau. Its number, and the reason.
     Killed(u8, String),
 }
@@ -100,11 +102,12 @@ async fn attempt(
     };
     let (directory, base) = place.inspect_err(|why| folder.note_failure(&task.id, why.as_ref()))?;
     let run = tau(task, &directory, folder, claim, &mut stopping).await.map_err(|error| error.to_string())?;
-    let Some(exit_code) = run.exit.filter(|code| is_result(*code)) else {
-        let signal = run.signal;
+    let Some(exit_code) = run.result() else {
+        let (signal, is_day_spent) = (run.signal, run.is_day_spent());
         let why = run.why(|| last_line(&folder.error_file(&task.id))).unwrap_or_default();
         return Ok(match signal {
             Some(signal) => Outcome::Killed(signal, why),
+            None if is_day_spent => Outcome::DaySpent(why),
             None => Outcome::Missing(why),
         });
     };

@@ -8,15 +8,17 @@ use std::io::{self, BufRead as _, BufReader};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::results::{BatchFolder, TaskResult, is_result, last_line, tail};
+use super::results::{BatchFolder, TaskResult, last_line, tail};
 use crate::compose::environment::paths;
 use crate::live::commands::answer_in;
+use crate::process::exit::Exit;
 use crate::process::plain;
 use tau_agent::session::list;
 use tau_agent::session::unreported::usage_of_file;
 use tau_agent::settings::Settings;
 use tau_agent::settings::private_files::{read_capped, write_private};
 use tau_protocol::message::{Message, Usage};
+use tau_protocol::run::RunEnd;
 use tau_protocol::usage::helper_usage;
 use tau_tools::regular_files::open_regular;
 
@@ -68,6 +70,8 @@ pub(super) struct Run {
     pub signal: Option<u8>,
     pub reason: String,
     pub error: Option<String>,
+    /// The limit that ended it.
+    limit: Option<RunEnd>,
     pub cost: Option<f64>,
     pub tokens: u64,
     pub text: String,
@@ -103,12 +107,26 @@ impl Run {
                 self.exit = code.and_then(|code| u8::try_from(code).ok());
                 self.reason = text("reason").unwrap_or_default();
                 self.error = text("error");
+                let limit = event.get("limit").cloned().unwrap_or_default();
+                self.limit = serde_json::from_value(limit).ok();
                 self.cost = event.get("cost").and_then(Value::as_f64);
                 let tokens = event.get("usage").and_then(|usage| usage.get("totalTokens"));
                 self.tokens = tokens.and_then(Value::as_u64).unwrap_or_default();
             }
             _ => {}
         }
+    }
+
+    /// Its exit code, if its end says something about the task. A failure of the provider, the configuration or the
+    /// machine does not, nor does a run that was stopped, or that no money of the day was left for.
+    pub fn result(&self) -> Option<u8> {
+        let ends = [Exit::Ok, Exit::Refused, Exit::Limit, Exit::Stuck, Exit::Invalid, Exit::GivenUp];
+        self.exit.filter(|code| ends.iter().any(|exit| exit.code() == *code) && !self.is_day_spent())
+    }
+
+    /// Whether the limit of 24 hours has ended it.
+    pub fn is_day_spent(&self) -> bool {
+        self.limit == Some(RunEnd::Day)
     }
 
     /// Why it has left no result: its error, else what it `said` last; the end of one that was stopped says more.
@@ -219,7 +237,7 @@ impl BatchFolder {
             return Some("it is at work".to_owned());
         }
         let Some(run) = self.last_run(id) else { return last_line(&self.error_file(id)) };
-        if run.exit.is_some_and(is_result) {
+        if run.result().is_some() {
             return Some("it was stopped before its check had ended".to_owned());
         }
         let is_cut = run.session.is_some() && !run.has_ended;

@@ -94,7 +94,12 @@ impl From<RunEnd> for Exit {
     fn from(end: RunEnd) -> Exit {
         match end {
             RunEnd::Repeats => Exit::Stuck,
-            RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Tokens | RunEnd::Rounds => Exit::Limit,
+            RunEnd::Turns
+            | RunEnd::Time
+            | RunEnd::Dollars
+            | RunEnd::Day
+            | RunEnd::Tokens
+            | RunEnd::Rounds => Exit::Limit,
             RunEnd::GivenUp => Exit::GivenUp,
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::spending::SessionSpending;
+use super::spending::{SessionSpending, SpentLimit};
 use tau_protocol::message::Usage;
 use tau_protocol::run::{RunEnd, RunLimits};
 use tau_tools::counted::pluralize;
@@ -41,7 +41,12 @@ impl RunBudget {
         match end {
             RunEnd::Dollars => limits.dollars.is_some_and(|most| usage.cost.total >= most),
             RunEnd::Tokens => limits.tokens.is_some_and(|most| tokens(usage) >= most),
-            RunEnd::Turns | RunEnd::Time | RunEnd::Repeats | RunEnd::Rounds | RunEnd::GivenUp => false,
+            RunEnd::Turns
+            | RunEnd::Time
+            | RunEnd::Day
+            | RunEnd::Repeats
+            | RunEnd::Rounds
+            | RunEnd::GivenUp => false,
         }
     }
 }
@@ -87,11 +92,11 @@ impl Meter {
         self.0.spending.iter().for_each(|spending| spending.add_before(dollars));
     }
 
-    /// The limit of the session or of 24 hours that is reached: a notice, and what to do about it.
-    pub(crate) fn overspent(&self) -> Option<(String, &'static str)> {
+    /// The limit of the session or of 24 hours that is reached.
+    pub(crate) fn overspent(&self) -> Option<SpentLimit> {
         self.chain().find_map(|meter| {
             let of_run = meter.usage().cost.total;
-            meter.0.spending.as_ref()?.limit_notice(of_run)
+            meter.0.spending.as_ref()?.reached_limit(of_run)
         })
     }
 
@@ -134,7 +139,7 @@ impl Meter {
             let used = *meter.0.used.lock();
             [RunEnd::Dollars, RunEnd::Tokens].into_iter().find(|end| used.has_reached(*end))
         });
-        of_runs.or_else(|| self.overspent().map(|_| RunEnd::Dollars))
+        of_runs.or_else(|| self.overspent().map(|limit| limit.end))
     }
 
     /// The notice for a run that was ended by a limit.
@@ -150,6 +155,7 @@ impl Meter {
             RunEnd::Dollars => {
                 format!("stopped: this run has reached its cost limit (${:.4} so far)", used.usage.cost.total)
             }
+            RunEnd::Day => "stopped: the cost limit of 24 hours was reached".to_owned(),
             RunEnd::Tokens => {
                 let tokens = pluralize(tokens(&used.usage), "token");
                 format!("stopped: this run has reached its token limit ({tokens} so far)")

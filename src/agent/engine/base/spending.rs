@@ -3,6 +3,16 @@
 use parking_lot::Mutex;
 
 use crate::settings::spending::SpendingLimits;
+use tau_protocol::run::RunEnd;
+
+/// A limit that is reached.
+#[derive(Debug)]
+pub(crate) struct SpentLimit {
+    pub(crate) end: RunEnd,
+    /// The reason, as a part of a sentence, and what to do about it.
+    pub(crate) why: String,
+    pub(crate) hint: &'static str,
+}
 
 /// These limits, and what the session has cost before a run.
 #[derive(Debug)]
@@ -33,31 +43,32 @@ impl SessionSpending {
         }
     }
 
-    /// The limit that is reached when the run has cost so much, as a notice and what to do about it.
-    pub(crate) fn limit_notice(&self, of_run: f64) -> Option<(String, &'static str)> {
+    /// The limit that is reached when the run has cost so much.
+    pub(crate) fn reached_limit(&self, of_run: f64) -> Option<SpentLimit> {
         let SpendingLimits { session, day, log } = &self.limits;
         let spent = self.before() + of_run;
         if let Some(most) = session.filter(|most| spent >= *most) {
-            let text = format!("this session has cost ${spent:.4}; session_cost allows ${most}");
-            return Some((
-                text,
-                "raise session_cost in config.toml and continue with `tau -c`, or begin a session with /new",
-            ));
+            return Some(SpentLimit {
+                end: RunEnd::Dollars,
+                why: format!("this session has cost ${spent:.4}; session_cost allows ${most}"),
+                hint: "raise session_cost in config.toml and continue with `tau -c`, or begin a session with /new",
+            });
         }
         let most = (*day)?;
         let spent = match log.as_ref()?.last_day() {
             Ok(spent) => spent,
             Err(error) => {
-                let text = format!("day_cost cannot be kept, as costs cannot be recorded: {error}");
-                return Some((
-                    text,
-                    "make the file readable and writable, or remove day_cost from config.toml",
-                ));
+                return Some(SpentLimit {
+                    end: RunEnd::Day,
+                    why: format!("day_cost cannot be kept, as costs cannot be recorded: {error}"),
+                    hint: "make the file readable and writable, or remove day_cost from config.toml",
+                });
             }
         };
-        (spent >= most).then(|| {
-            let text = format!("your sessions have cost ${spent:.4} in 24 hours; day_cost allows ${most}");
-            (text, "raise day_cost in config.toml and continue with `tau -c`, or wait")
+        (spent >= most).then(|| SpentLimit {
+            end: RunEnd::Day,
+            why: format!("your sessions have cost ${spent:.4} in 24 hours; day_cost allows ${most}"),
+            hint: "raise day_cost in config.toml and continue with `tau -c`, or wait",
         })
     }
 }

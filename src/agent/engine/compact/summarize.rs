@@ -36,8 +36,8 @@ pub(crate) async fn summarize(
 ) -> Option<Result<Summary, Failure>> {
     let mut retries = retries(engine);
     let ended = loop {
-        if let Some((why, _)) = engine.meters.used.overspent() {
-            break Some(Err(Failure::new(FailureKind::Config, why)));
+        if let Some(limit) = engine.meters.used.overspent() {
+            break Some(Err(Failure::new(FailureKind::Config, limit.why)));
         }
         let failure = match attempt(engine, model, text.clone(), max_tokens).await {
             Some(Err(failure)) => failure,

@@ -189,8 +189,8 @@ impl Loop<'_> {
             // What was sent is acknowledged once it is saved.
             kept_queue::finish_delivery(self.run.engine);
             commands::answer_sync_queries(self.run.engine);
-            if self.run.engine.meters.used.overspent().is_some() {
-                self.run.engine.meters.ended_by = Some(RunEnd::Dollars);
+            if let Some(limit) = self.run.engine.meters.used.overspent() {
+                self.run.engine.meters.ended_by = Some(limit.end);
                 return;
             }
             let message = turn::answer(&mut self.run).await;
@@ -373,11 +373,13 @@ impl Loop<'_> {
         let hint = match reason {
             RunEnd::Repeats => "tell it what to do differently",
             RunEnd::Rounds | RunEnd::GivenUp => "continue with /goal resume",
-            RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Tokens => "send a message to continue",
+            RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Day | RunEnd::Tokens => {
+                "send a message to continue"
+            }
         };
-        let overspent = engine.meters.used.overspent().filter(|_| reason == RunEnd::Dollars);
+        let overspent = engine.meters.used.overspent().filter(|limit| limit.end == reason);
         let (text, hint) = match (reason, self.run.loop_guard.stuck_tool(), overspent) {
-            (_, _, Some((why, hint))) => (format!("stopped: {why}"), hint),
+            (_, _, Some(limit)) => (format!("stopped: {}", limit.why), limit.hint),
             (RunEnd::Repeats, Some(tool), None) => (
                 format!("stopped: the model keeps repeating the same {tool} call with the same result"),
                 hint,

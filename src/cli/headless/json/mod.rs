@@ -36,6 +36,7 @@ use tau_protocol::event::{
     TurnEvent,
 };
 use tau_protocol::message::{Message, StopReason};
+use tau_protocol::run::RunEnd;
 use tau_tools::invisible;
 
 /// The composition of this front end's agents: like print mode's.
@@ -94,6 +95,7 @@ pub async fn run<R: AsyncRead + Unpin>(
         refused: false,
         waiting: Vec::new(),
         asked: Vec::new(),
+        limit: None,
         limited: false,
         unwritable: false,
         spending: Spending::default(),
@@ -134,6 +136,8 @@ struct JsonRun<R, W, S> {
     waiting: Vec<String>,
     /// The pending questions of MCP servers.
     asked: Vec<String>,
+    /// The limit that ended the last run, if one did.
+    limit: Option<RunEnd>,
     /// True when a limit ended the run and the notice with the reason follows.
     limited: bool,
     /// True once a record could not be written although a reader may want it.
@@ -404,7 +408,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> CaughtSigna
             AgentEvent::Turn(TurnEvent::MessageEnd { message }) => self.answer.add(message),
             AgentEvent::Turn(TurnEvent::TurnEnd { message, .. }) => self.judge(message),
             AgentEvent::Run(RunEvent::RunStopped { reason }) => {
-                self.outcome = (*reason).into();
+                (self.outcome, self.limit) = ((*reason).into(), Some(*reason));
                 self.limited = true;
             }
             AgentEvent::Run(RunEvent::AgentSettled { aborted: true }) if self.outcome != Exit::Limit => {
@@ -537,6 +541,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> CaughtSigna
         let mut end = json!({ "type": "end", "reason": exit.meaning(), "exitCode": exit.code() });
         if let Some(error) = self.error.take() {
             protocol::set(&mut end, "error", json!(error));
+        }
+        if let Some(limit) = self.limit.filter(|limit| Exit::from(*limit) == exit) {
+            protocol::set(&mut end, "limit", json!(limit));
         }
         self.put_output_into(&mut end);
         self.spending.put_into(&mut end);
