@@ -96,6 +96,30 @@ pub trait FileFilter: Debug + Send + Sync {
 
     /// The reason why a file that the user names cannot be read, as the end of a sentence.
     fn denies(&self, path: &Path) -> Option<String>;
+
+    /// Whether rules keep commands from files, so that there may be [`FileFilter::denied_files`]. Takes no time.
+    fn has_denials(&self) -> bool;
+
+    /// The files and folders that exist and that rules keep from commands, as far as they are found in a short time.
+    fn denied_files(&self) -> Vec<DeniedFile>;
+}
+
+/// A file, or a folder with everything in it, that a rule keeps from commands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeniedFile {
+    /// Without links.
+    pub path: PathBuf,
+    pub denied: DeniedUse,
+    /// The rule as it is written.
+    pub rule: String,
+}
+
+/// The use of a file that is denied to commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeniedUse {
+    Change,
+    /// Nor change it.
+    Read,
 }
 
 /// See [`FileFilter::below`].
@@ -124,6 +148,14 @@ impl FileFilter for AllFiles {
 
     fn denies(&self, _: &Path) -> Option<String> {
         None
+    }
+
+    fn has_denials(&self) -> bool {
+        false
+    }
+
+    fn denied_files(&self) -> Vec<DeniedFile> {
+        Vec::new()
     }
 }
 

@@ -42,7 +42,8 @@ pub async fn answer(
     let mut message = output_text(&mut finished, limits, scratch).await;
     let fine = is_fine(&finished, &wording);
     let how = (!fine || wording.says_success).then(|| outcome(&finished, wording));
-    for line in survivors(&finished).into_iter().chain(how).chain(denial_message(&finished)) {
+    let denials = std::mem::take(&mut finished.denials);
+    for line in survivors(&finished).into_iter().chain(how).chain(denial_message(&finished)).chain(denials) {
         if !message.is_empty() && !message.ends_with('\n') {
             message.push('\n');
         }
@@ -68,9 +69,10 @@ pub(crate) fn job_outcome(finished: &FinishedCommand) -> String {
     }
 }
 
-/// Processes that continue, and what the sandbox refused.
+/// Processes that continue, and what the sandbox and rules refused.
 pub(crate) fn remarks(finished: &FinishedCommand) -> Vec<String> {
-    survivors(finished).into_iter().chain(denial_message(finished)).collect()
+    let denials = finished.denials.iter().cloned();
+    survivors(finished).into_iter().chain(denial_message(finished)).chain(denials).collect()
 }
 
 /// A description of how the command ended.

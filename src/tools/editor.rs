@@ -16,6 +16,7 @@ use super::file_task::FileTask;
 use super::file_versions::Stamp;
 use super::process::{ChildEnv, FinishedCommand};
 use super::replace_file::ExpectedState;
+use super::sandbox::confinement::covers_files;
 use super::{ToolContext, ToolError, paths};
 use crate::user_error::UserError;
 
@@ -60,8 +61,8 @@ pub struct EditorRun {
     pub cancelled: bool,
 }
 
-/// Runs a command in a terminal of the editor, if it has terminals and no sandbox confines the command: the
-/// editor knows nothing of sandboxes. `None` if tau must run it itself. The error is a refusal if the editor
+/// Runs a command in a terminal of the editor, if it has terminals and the kernel keeps nothing from the command: the
+/// editor knows nothing of sandboxes and rules. `None` if tau must run it itself. The error is a refusal if the editor
 /// cannot start it.
 pub(crate) async fn run(
     context: &ToolContext,
@@ -69,8 +70,8 @@ pub(crate) async fn run(
     command: &str,
     timeout: Option<u64>,
 ) -> Result<Option<FinishedCommand>, ToolError> {
-    let Some(editor) = context.editor.clone().filter(|editor| editor.can_run() && context.sandbox.is_off())
-    else {
+    let is_free = || context.sandbox.is_off() && !(context.files.has_denials() && covers_files());
+    let Some(editor) = context.editor.clone().filter(|editor| editor.can_run() && is_free()) else {
         return Ok(None);
     };
     let wanted = context.cancel.child_token();

@@ -44,8 +44,9 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::TerminalOutput;
+use super::access::{DeniedFile, FileFilter};
 use super::sandbox::SandboxPolicy;
-use super::sandbox::confinement::Confinement;
+use super::sandbox::confinement::{Confinement, covers_files};
 use super::sandbox::denial::{self, FailedCommand};
 use super::sandbox::support::Support;
 use super::scratch::Scratch;
@@ -88,6 +89,8 @@ pub struct FinishedCommand {
     pub capture: Capture,
     /// The file with the full output, if it was too large for memory.
     pub spilled: SpillLocation,
+    /// A line for each file that a rule denied to it.
+    pub denials: Vec<String>,
     /// Background processes that keep running and hold the output open. Their later output is appended to
     /// the spilled file.
     pub survivors: Vec<TreeMember>,
@@ -107,6 +110,7 @@ impl FinishedCommand {
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             capture,
             spilled: SpillLocation::default(),
+            denials: Vec::new(),
             survivors: Vec::new(),
         }
     }
@@ -126,6 +130,8 @@ pub struct CommandLine<'a> {
     pub timeout: Option<u64>,
     /// The restrictions on the command and everything it starts.
     pub sandbox: &'a SandboxPolicy,
+    /// The rules on files for a command of the model: what they deny is kept from it.
+    pub files: Option<&'a Arc<dyn FileFilter>>,
 }
 
 /// The input and output of a command.
@@ -163,8 +169,9 @@ pub async fn run(
         CommandIo::Pipe(_) | CommandIo::Streams { .. } => None,
         CommandIo::Terminal(pty) => Some(ScreenLines::new(pty.window())),
     };
+    let denied = denied_files(&command).await;
     let SpawnedCommand { child, output, tree, confinement, private, running } =
-        spawn(io, &command, env, scratch)?;
+        spawn(io, &command, &denied, env, scratch)?;
     watched.tree.get_or_init(|| tree.clone());
     let run = Run {
         child,
@@ -182,27 +189,43 @@ pub async fn run(
     let deadline = command.timeout.and_then(|seconds| started.checked_add(Duration::from_secs(seconds)));
     let mut finished = run.until_its_end(started, deadline, scratch, cancel).await?;
     if let Some(confinement) = confinement {
-        record_denial(&mut finished, &command, &confinement);
+        record_denial(&mut finished, &command, &denied, &confinement);
     }
     drop((private, running));
     Ok(finished)
 }
 
-/// Records in `finished` what the sandbox denied to the command, if it failed.
-fn record_denial(finished: &mut FinishedCommand, command: &CommandLine<'_>, confinement: &Confinement) {
+/// The files that rules keep from the command, where the kernel can. Without such rules nothing is looked for.
+async fn denied_files(command: &CommandLine<'_>) -> Vec<DeniedFile> {
+    let Some(files) = command.files.filter(|files| files.has_denials()) else { return Vec::new() };
+    let (files, can_cover) = (Arc::clone(files), command.sandbox.namespaces);
+    let found = move || if can_cover && covers_files() { files.denied_files() } else { Vec::new() };
+    tokio::task::spawn_blocking(found).await.unwrap_or_default()
+}
+
+/// Records in `finished` what rules on files denied to the command, and what the sandbox did, if it failed.
+fn record_denial(
+    finished: &mut FinishedCommand,
+    command: &CommandLine<'_>,
+    denied: &[DeniedFile],
+    confinement: &Confinement,
+) {
     let removed = confinement.clear_away();
     let failed = finished.output.exit_code != Some(0) && !finished.cancelled && !finished.timed_out;
+    let (head, tail) = finished.capture.plain();
+    let output = if tail.is_empty() { &head } else { &tail };
+    finished.denials = denial::denials_by_rules(denied, command.cwd, output);
     let probably = || {
-        let (head, tail) = finished.capture.plain();
         let ended = FailedCommand {
             cwd: command.cwd,
-            output: if tail.is_empty() { &head } else { &tail },
+            output,
             signal: finished.output.signal,
             guard: confinement.guard,
         };
         denial::recognise(command.sandbox, Support::here().enforcement(command.sandbox), ended)
     };
-    finished.output.blocked = removed.or_else(|| if failed { probably() } else { None });
+    finished.output.blocked =
+        removed.or_else(|| if failed && finished.denials.is_empty() { probably() } else { None });
 }
 
 /// Kills the tree when dropped, unless it was taken out.
@@ -411,6 +434,7 @@ impl Run<'_> {
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             capture,
             spilled,
+            denials: Vec::new(),
             survivors,
         })
     }

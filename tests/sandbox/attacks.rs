@@ -149,7 +149,8 @@ fn without_namespaces_they_are_not_changed_either() {
             namespaces: false,
             ..SandboxPolicy::off()
         };
-        let around = Surroundings { cwd: &place.work, terminal: None, scratch: None, private: None };
+        let around =
+            Surroundings { cwd: &place.work, terminal: None, scratch: None, private: None, denied: &[] };
         let mut confinement = Confinement::prepare(&policy, around).unwrap();
         assert_eq!(confinement.guard, Guard::Entries);
         let mut command = std::process::Command::new("/bin/sh");

@@ -3,6 +3,7 @@
 mod attacks;
 mod calls;
 mod commands;
+mod denied_files;
 mod home;
 mod other_kernels;
 mod planted;

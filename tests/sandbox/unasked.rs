@@ -42,8 +42,13 @@ fn script(place: &Place, script: &str, confined: bool) -> Output {
     let private = tempfile::tempdir().unwrap();
     command.env("TMPDIR", private.path());
     if confined {
-        let around =
-            Surroundings { cwd: &place.work, terminal: None, scratch: None, private: Some(private.path()) };
+        let around = Surroundings {
+            cwd: &place.work,
+            terminal: None,
+            scratch: None,
+            private: Some(private.path()),
+            denied: &[],
+        };
         Confinement::prepare(&policy(place), around).unwrap().apply(&mut command);
     }
     run(command)

@@ -251,6 +251,7 @@ impl Job {
             cwd: &cwd,
             timeout: None,
             sandbox: &sandbox,
+            files: None,
         };
         let running = process::run(place, line, &env, &scratch, cancel, &mut report, Arc::default());
         let mut message = match catch_panic(running).await {

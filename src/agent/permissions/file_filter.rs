@@ -6,11 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::denied_files::{denied_files, has_denials};
 use super::path_pattern::{JudgedPath, Places};
 use super::protected::{ProtectedKind, Use, protected_kind};
 use super::rule::{Pattern, Rule};
 use super::{Permissions, Verdict};
-use tau_tools::access::{FileFilter, FolderFilter, LeftOut};
+use tau_tools::access::{DeniedFile, FileFilter, FolderFilter, LeftOut};
 
 /// The reason why a file that another one leads to, by a link or an import, may not be read unasked, as the end of a
 /// sentence. `within` bounds what a project may lead to; the user's own files have no such bound.
@@ -28,7 +29,7 @@ pub(crate) fn refusal(path: &Path, within: Option<&Path>, rules: Option<&dyn Fil
     rules?.below("read", &within)?.leaves_out(below).map(|left_out| left_out.why)
 }
 
-/// The rules on reading, and the protected paths.
+/// The rules on files, and the protected paths.
 #[derive(Clone, Debug)]
 struct ReadingRules {
     /// The deny and ask rules.
@@ -69,6 +70,11 @@ impl ReadingRules {
         found.map(|(list, rule)| (*list, rule)).max_by_key(|(list, _)| *list)
     }
 
+    /// The rules that deny.
+    fn denying(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(|(list, _)| *list == Verdict::Deny).map(|(_, rule)| rule)
+    }
+
     fn protected_kind(&self, path: &JudgedPath) -> Option<ProtectedKind> {
         let kind = protected_kind(path, &self.places, &self.own, Use::Read);
         kind.filter(|kind| !self.unprotected.contains(kind))
@@ -102,6 +108,14 @@ impl FileFilter for ReadingRules {
         let rules = self.only("read");
         let (list, rule) = rules.rule(&JudgedPath::new(path))?;
         (list == Verdict::Deny).then(|| format!("a rule denies reading it ({rule})"))
+    }
+
+    fn has_denials(&self) -> bool {
+        has_denials(self.denying())
+    }
+
+    fn denied_files(&self) -> Vec<DeniedFile> {
+        denied_files(self.denying(), &self.places)
     }
 }
 

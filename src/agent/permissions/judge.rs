@@ -3,7 +3,7 @@
 mod argument;
 mod devices;
 mod fed;
-mod files;
+pub(super) mod files;
 mod listings;
 mod texts;
 mod unknown;

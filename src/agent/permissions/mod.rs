@@ -7,6 +7,7 @@
 mod arguments;
 mod command_pattern;
 mod dangerous;
+mod denied_files;
 mod escapes;
 mod file_filter;
 mod folders;

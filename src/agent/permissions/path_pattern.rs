@@ -38,6 +38,15 @@ pub(super) struct PathPattern {
     areas: Vec<Area>,
 }
 
+/// The part of the disk that a pattern is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// It is about this file, or this folder with everything in it.
+    Whole(PathBuf),
+    /// It is about something in this folder.
+    Folder(PathBuf),
+}
+
 /// Whether a rule is about a path that is not fully known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Match {
@@ -210,6 +219,42 @@ impl PathPattern {
         let mut names: Vec<&str> = glob.rsplit('/').take_while(is_plain).collect();
         names.reverse();
         names
+    }
+
+    /// Whether the name of a file or folder that it is about may be this one: a cheap look before [`Self::concerns`].
+    pub(super) fn may_end_in(&self, name: &[u8]) -> bool {
+        let glob = self.globs.written.last().map_or("", Glob::glob);
+        let glob = glob.strip_suffix("/**").unwrap_or(glob);
+        let last = glob.rsplit('/').next().unwrap_or_default();
+        let (end, is_whole) = last.strip_prefix('*').map_or((last, true), |end| (end, false));
+        if !end.is_ascii() || end.contains(['*', '?', '[', ']', '{', '}', '\\']) {
+            return true;
+        }
+        let start = name.len().checked_sub(end.len()).filter(|start| !is_whole || *start == 0);
+        start
+            .and_then(|start| name.get(start..))
+            .is_some_and(|rest| rest.eq_ignore_ascii_case(end.as_bytes()))
+    }
+
+    /// The part of the disk that it is about; of one that is about files anywhere, the workspace.
+    pub(super) fn beginning(&self, places: &Places) -> Option<Beginning> {
+        let base = match self.base(places) {
+            Some(base) => &base.real,
+            None if self.base == Base::Root => Path::new("/"),
+            None => return None,
+        };
+        // A name with other characters may be composed differently on the disk.
+        let is_plain = |name: &str| name.is_ascii() && !name.contains(['*', '?', '[', '{', '\\']);
+        let glob = self.globs.written.last().map_or("", Glob::glob);
+        let names: Vec<&str> = glob.split('/').collect();
+        let plain = names.iter().take_while(|name| is_plain(name)).count();
+        let path = names.iter().take(plain).fold(base.to_owned(), |path, name| path.join(name));
+        let rest = names.get(plain..).unwrap_or_default();
+        Some(if matches!(rest, [] | ["**"]) && self.base != Base::Floating {
+            Beginning::Whole(path)
+        } else {
+            Beginning::Folder(path)
+        })
     }
 
     /// Whether it is about everything in this folder, and so about removing or replacing it.
@@ -389,7 +434,7 @@ fn has_no_case(path: &Path) -> bool {
 mod tests {
     use std::path::Path;
 
-    use super::{JudgedPath, PathPattern, Places, normalise};
+    use super::{Beginning, JudgedPath, PathPattern, Places, normalise};
 
     #[test]
     fn patterns_are_like_those_of_gitignore() {
@@ -431,6 +476,43 @@ mod tests {
         assert!(PathPattern::new("../x").is_err() && PathPattern::new("a[").is_err());
         assert!(PathPattern::new(&"?".repeat(1_000_000)).is_err(), "too large to be compiled");
         assert_eq!(normalise(Path::new("/a/./b/../c")), Path::new("/a/c"));
+    }
+
+    #[test]
+    fn a_pattern_says_where_its_files_are_and_how_their_names_end() {
+        let places = Places::new(Path::new("/w"), Some(Path::new("/h")));
+        let whole = |path: &str| Some(Beginning::Whole(path.into()));
+        let folder = |path: &str| Some(Beginning::Folder(path.into()));
+        for (pattern, beginning) in [
+            ("**/.env", folder("/w")),
+            (".env", folder("/w")),
+            ("./.env", whole("/w/.env")),
+            ("a/b/**", whole("/w/a/b")),
+            ("a/*.pem", folder("/w/a")),
+            ("a/{b/c,d}", folder("/w/a")),
+            ("~/.ssh/**", whole("/h/.ssh")),
+            ("~/.netrc", whole("/h/.netrc")),
+            ("/srv/*/x", folder("/srv")),
+            ("./caf\u{e9}/x", folder("/w")),
+        ] {
+            assert_eq!(PathPattern::new(pattern).unwrap().beginning(&places), beginning, "{pattern}");
+        }
+        for (pattern, name, may) in [
+            ("**/.env", ".ENV", true),
+            ("**/.env", "x.env", false),
+            ("keys/**", "keys", true),
+            ("keys/*", "other", true),
+            ("*.pem", "a.Pem", true),
+            ("*.pem", "pem", false),
+            ("a/{b/c,d}", "d", true),
+            ("**", "x", true),
+        ] {
+            assert_eq!(
+                PathPattern::new(pattern).unwrap().may_end_in(name.as_bytes()),
+                may,
+                "{pattern}: {name}"
+            );
+        }
     }
 
     #[test]

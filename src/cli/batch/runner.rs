@@ -274,6 +274,7 @@ async fn run_check(
         cwd: directory,
         timeout: Some(CHECK.as_secs()),
         sandbox: &sandbox,
+        files: None,
     };
     let env = child_env(&keys, &settings, session).without_repository();
     // The end of the output, which is in memory, is enough.

@@ -73,7 +73,7 @@ fn confine(command: &mut Command, policy: &SandboxPolicy) -> Result<Option<Confi
     }
     let name = rustix::termios::ttyname(rustix::stdio::stdin(), Vec::new()).ok();
     let terminal = name.as_ref().and_then(|name| name.to_str().ok()).map(std::path::Path::new);
-    let around = Surroundings { cwd: &policy.workspace, terminal, scratch: None, private: None };
+    let around = Surroundings { cwd: &policy.workspace, terminal, scratch: None, private: None, denied: &[] };
     let failed = |error| Refusal::config(format!("the sandbox cannot be set up: {error}"));
     let mut confinement = Confinement::prepare(policy, around).map_err(failed)?;
     confinement.apply(command);

@@ -45,7 +45,7 @@ pub(super) async fn run(
     shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     shell.kill_on_drop(true).process_group(0);
     if policy.can_change_script(Start { cwd, path: env.get("PATH") }, command) {
-        let around = Surroundings { cwd, terminal: None, scratch: None, private: None };
+        let around = Surroundings { cwd, terminal: None, scratch: None, private: None, denied: &[] };
         Confinement::prepare(policy, around).map_err(failed)?.apply(shell.as_std_mut());
     }
     let mut child = shell.spawn().map_err(failed)?;

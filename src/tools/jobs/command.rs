@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{JobLink, Movable, MoveReason, Place};
+use crate::access::FileFilter;
 use crate::details::fact;
 use crate::process::watched::WatchedCommand;
 use crate::process::{self, ChildEnv, CommandIo, CommandLine, FinishedCommand, Flow};
@@ -103,6 +104,7 @@ pub(crate) fn start(shell: &Path, command: &str, timeout: Option<u64>, context: 
         env: Arc::clone(&context.env),
         scratch: Arc::clone(&context.scratch),
         sandbox: Arc::clone(&context.sandbox),
+        files: Arc::clone(&context.files),
         progress: context.progress.clone(),
         timeout,
     };
@@ -167,6 +169,7 @@ struct Order {
     env: Arc<ChildEnv>,
     scratch: Arc<Scratch>,
     sandbox: Arc<SandboxPolicy>,
+    files: Arc<dyn FileFilter>,
     progress: ToolProgress,
     /// The time limit after which it is killed, in seconds.
     timeout: Option<u64>,
@@ -185,6 +188,7 @@ impl Order {
             cwd: &self.cwd,
             timeout: self.timeout,
             sandbox: &self.sandbox,
+            files: Some(&self.files),
         };
         let mut show = |_: &str, so_far: &TerminalOutput| {
             let text = line_output::plain(&so_far.text);

@@ -61,8 +61,13 @@ impl ServerProcess {
         let (mut program, mark) = marked_command(program, arguments, variables, cwd, env);
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let folder = scratch.folder();
-        let around =
-            Surroundings { cwd: command.cwd, terminal: None, scratch: folder.as_deref(), private: None };
+        let around = Surroundings {
+            cwd: command.cwd,
+            terminal: None,
+            scratch: folder.as_deref(),
+            private: None,
+            denied: &[],
+        };
         if let Some(mut confinement) = prepare_confinement(command.sandbox, around)? {
             confinement.apply(program.as_std_mut());
         }

@@ -19,6 +19,7 @@ use super::mark::{self, MARK, RunMark};
 use super::process_tree::ProcessTree;
 use super::pty::Pty;
 use super::{ChildEnv, CommandIo, CommandLine, git, signals};
+use crate::access::DeniedFile;
 use crate::sandbox::SandboxPolicy;
 use crate::sandbox::confinement::{Confinement, Surroundings};
 use crate::scratch::Scratch;
@@ -68,6 +69,7 @@ pub(super) struct SpawnedCommand {
 pub(super) fn spawn(
     io: CommandIo,
     command: &CommandLine<'_>,
+    denied: &[DeniedFile],
     env: &ChildEnv,
     scratch: &Scratch,
 ) -> io::Result<SpawnedCommand> {
@@ -77,8 +79,18 @@ pub(super) fn spawn(
     if let Some(private) = &private {
         program.env("TMPDIR", private.path()).envs(git::hardening_variables(env.variables()));
     }
-    let private_folder = private.as_ref().map(TempDir::path);
-    let mut confinement = confinement(&io, command, scratch, private_folder)?;
+    let folder = scratch.folder();
+    let around = Surroundings {
+        cwd,
+        terminal: match &io {
+            CommandIo::Pipe(_) | CommandIo::Streams { .. } => None,
+            CommandIo::Terminal(pty) => Some(Path::new(pty.name())),
+        },
+        scratch: folder.as_deref(),
+        private: private.as_ref().map(TempDir::path),
+        denied,
+    };
+    let mut confinement = prepare_confinement(command.sandbox, around)?;
     if let Some(confinement) = &mut confinement {
         confinement.apply(program.as_std_mut());
     }
@@ -117,32 +129,12 @@ fn output_pipe() -> io::Result<(Output, io::PipeWriter)> {
     Ok((Output::Pipe(pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?), writer))
 }
 
-/// The confinement of the command; `None` if it runs unconfined.
-fn confinement(
-    io: &CommandIo,
-    command: &CommandLine<'_>,
-    scratch: &Scratch,
-    private: Option<&Path>,
-) -> io::Result<Option<Confinement>> {
-    let folder = scratch.folder();
-    let around = Surroundings {
-        cwd: command.cwd,
-        terminal: match io {
-            CommandIo::Pipe(_) | CommandIo::Streams { .. } => None,
-            CommandIo::Terminal(pty) => Some(Path::new(pty.name())),
-        },
-        scratch: folder.as_deref(),
-        private,
-    };
-    prepare_confinement(command.sandbox, around)
-}
-
-/// The confinement of a process; `None` if the policy has none.
+/// The confinement of a process; `None` if neither the policy nor a rule on files has one.
 pub(super) fn prepare_confinement(
     policy: &SandboxPolicy,
     around: Surroundings<'_>,
 ) -> io::Result<Option<Confinement>> {
-    if policy.is_off() {
+    if policy.is_off() && around.denied.is_empty() {
         return Ok(None);
     }
     let failed = |error| io::Error::other(format!("the sandbox cannot be set up: {error}"));

@@ -15,6 +15,7 @@ use super::support::Support;
 #[cfg(target_os = "linux")]
 use super::system_calls::AllowedCalls;
 use super::{SandboxPolicy, protected};
+use crate::access::DeniedFile;
 
 /// The command's context.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,8 @@ pub struct Surroundings<'a> {
     pub scratch: Option<&'a Path>,
     /// The private temporary folder of a command that runs without approval.
     pub private: Option<&'a Path>,
+    /// The files that rules keep from it.
+    pub denied: &'a [DeniedFile],
 }
 
 /// How protected files are kept from a sandboxed command.
@@ -49,6 +52,11 @@ impl Guard {
         }
         Guard::Mounts
     }
+}
+
+/// Whether this machine can keep the files that rules deny from commands.
+pub fn covers_files() -> bool {
+    cfg!(target_os = "linux") && Guard::here() == Guard::Mounts && super::support::Support::here().filters
 }
 
 /// A policy prepared for one command.
@@ -87,6 +95,9 @@ impl Confinement {
         if policy.unasked {
             return Confinement::prepare_unasked_command(policy, around);
         }
+        if policy.is_off() {
+            return Confinement::prepare_covers(around);
+        }
         let support = Support::here();
         let roots = if support.landlock > 0 { policy.roots() } else { Vec::new() };
         protected::prepare(policy, &roots);
@@ -108,6 +119,7 @@ impl Confinement {
             0 => None,
             _ => super::file_rules::ruleset(policy, &roots, &guarded, mounts.is_some(), around.terminal)?,
         };
+        let mounts = if policy.namespaces { with_covers(mounts, around)? } else { mounts };
         let filters = if support.filters {
             super::system_calls::filters(AllowedCalls {
                 network: policy.network,
@@ -134,8 +146,31 @@ impl Confinement {
         let rules = Some(super::unasked::ruleset(policy, private, around.terminal)?);
         let filters = super::unasked::filters()?;
         let powers = rustix::thread::CapabilitySet::DAC_READ_SEARCH;
-        let child = InChild { mounts: None, rules, filters, powers };
-        Ok(Confinement { guard: Guard::NotNeeded, watch: RepositoryWatch::default(), child: Some(child) })
+        let child = InChild { mounts: with_covers(None, around)?, rules, filters, powers };
+        Ok(Confinement::without_guard(child))
+    }
+
+    /// Prepares the covers of denied files for a command that may do anything else.
+    fn prepare_covers(around: Surroundings<'_>) -> io::Result<Self> {
+        use rustix::thread::CapabilitySet;
+
+        let mut mounts = with_covers(None, around)?;
+        mounts.iter_mut().for_each(super::mounts::MountPlan::share_names);
+        let rules = super::file_rules::cover_ruleset()?;
+        let filters = super::system_calls::cover_filters()?;
+        // Those with which root gets at the memory of others and of the kernel.
+        let dropped = CapabilitySet::SYS_ADMIN
+            | CapabilitySet::SYS_PTRACE
+            | CapabilitySet::SYS_MODULE
+            | CapabilitySet::SYS_RAWIO
+            | CapabilitySet::BPF
+            | CapabilitySet::PERFMON;
+        let powers = CapabilitySet::all() & !dropped;
+        Ok(Confinement::without_guard(InChild { mounts, rules, filters, powers }))
+    }
+
+    fn without_guard(child: InChild) -> Self {
+        Confinement { guard: Guard::NotNeeded, watch: RepositoryWatch::default(), child: Some(child) }
     }
 
     /// Confines `command` when it is started, once.
@@ -166,6 +201,26 @@ impl InChild {
         }
         Ok(())
     }
+}
+
+/// The mounts of a command with the covers of the files that rules keep from it, where this machine has namespaces.
+#[cfg(target_os = "linux")]
+fn with_covers(
+    mounts: Option<super::mounts::MountPlan>,
+    around: Surroundings<'_>,
+) -> io::Result<Option<super::mounts::MountPlan>> {
+    use super::mounts::{MountPlan, Namespaces};
+
+    if around.denied.is_empty() {
+        return Ok(mounts);
+    }
+    let Some(namespaces) = Namespaces::here() else { return Ok(mounts) };
+    let mut mounts = match mounts {
+        Some(mounts) => mounts,
+        None => MountPlan::new(namespaces, &[], &[], around.cwd)?,
+    };
+    mounts.cover(around.denied)?;
+    Ok(Some(mounts))
 }
 
 /// The capabilities of root on files and users.

@@ -13,12 +13,15 @@ use serde::{Deserialize, Serialize};
 use super::confinement::Guard;
 use super::support::Enforcement;
 use super::{SandboxLevel, SandboxPolicy, protected};
+use crate::access::{DeniedFile, DeniedUse};
 use crate::paths;
 
 /// The maximum number of lines read from the end of the output.
 const MAX_LINES: usize = 200;
 /// The longest line that is read, in bytes.
 const MAX_LINE_LEN: usize = 2_000;
+/// The maximum number of denied files that are told about.
+const MAX_TOLD: usize = 3;
 
 /// The part of the policy that denied something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -223,6 +226,34 @@ fn recognise_rule(
     }
     let lines = command.output.lines().rev().take(MAX_LINES).filter(|line| line.len() <= MAX_LINE_LEN);
     lines.map(|line| in_line(policy, enforced, command, line)).fold(None, |found, next| found.or(next))
+}
+
+/// Lines about files that rules keep from a command, as far as its output names them. It started in `cwd`.
+pub fn denials_by_rules(denied: &[DeniedFile], cwd: &Path, output: &str) -> Vec<String> {
+    let lines = output.lines().rev().take(MAX_LINES).filter(|line| line.len() <= MAX_LINE_LEN);
+    let refused = lines.filter(|line| REFUSALS.iter().any(|words| line.to_lowercase().contains(words)));
+    let mut found: Vec<&DeniedFile> = Vec::new();
+    for name in refused.flat_map(candidates).map(|name| Path::new(name.strip_prefix("./").unwrap_or(name))) {
+        let parts = || name.ancestors().filter(|part| part.file_name().is_some());
+        let exact = denied.iter().filter(|file| parts().any(|part| file.path == cwd.join(part)));
+        let exact: Vec<&DeniedFile> = exact.collect();
+        // The command may have changed its directory.
+        let similar =
+            denied.iter().filter(|file| exact.is_empty() && parts().any(|part| file.path.ends_with(part)));
+        found.extend(similar);
+        found.extend(exact);
+    }
+    found.sort();
+    found.dedup();
+    let told = found.into_iter().take(MAX_TOLD).map(|file| {
+        let what = match file.denied {
+            DeniedUse::Read => "reading",
+            DeniedUse::Change => "changing",
+        };
+        let (path, rule) = (file.path.display(), &file.rule);
+        format!("{path}: a rule denies {what} it ({rule}). Do not try to get around it.")
+    });
+    told.collect()
 }
 
 /// Messages for EACCES, EPERM, EROFS, EXDEV and EBUSY, which the sandbox causes.

@@ -94,6 +94,22 @@ pub(super) fn ruleset(
     Ok(Some(rules.ruleset))
 }
 
+/// The rules for a command from which files are covered and that is not restricted otherwise: it cannot look into other
+/// processes, which may see the files, and it makes no devices, which `cp -r` would make of a cover. `None` where these
+/// rules would also forbid to move files. Fails if the kernel rejects a rule.
+pub(super) fn cover_ruleset() -> io::Result<Option<RulesetCreated>> {
+    /// The first version that can allow to move files to another directory.
+    const MOVES: u8 = 2;
+    if super::support::Support::here().landlock < MOVES {
+        return Ok(None);
+    }
+    let devices = AccessFs::MakeChar | AccessFs::MakeBlock;
+    let ruleset = Ruleset::default().handle_access(devices | AccessFs::Refer).map_err(io::Error::other)?;
+    let mut rules = Rules { ruleset: ruleset.create().map_err(io::Error::other)?, left: MAX_ENTRIES };
+    rules.allow(Path::new("/"), AccessFs::Refer.into())?;
+    Ok(Some(rules.ruleset))
+}
+
 /// The rules for a command without approval: it can change the contents of `private`, and read everything
 /// except `hidden` and devices. Both are without links. Of devices it can read `SOURCES` and its own `terminal`. Names
 /// can be listed everywhere. Fails if the kernel rejects a rule.

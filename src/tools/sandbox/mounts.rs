@@ -6,8 +6,11 @@
 //! semaphores and queues are the command's own. Unprivileged users need a user namespace for both, which
 //! some systems forbid. The command can undo neither: Landlock and the system call filter deny all mount
 //! calls.
+//!
+//! Files that rules deny are covered in the same way: by something that cannot be opened, or, where only changes
+//! are denied, by themselves, read-only.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -16,9 +19,12 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::UnshareFlags;
+
+use crate::access::{DeniedFile, DeniedUse};
 
 /// How this process gets a mount namespace for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,18 +69,56 @@ fn run_before_exec(command: &mut Command, prepare: impl FnMut() -> io::Result<()
     }
 }
 
-/// A mount to be made: a directory or file onto itself.
+/// A mount to be made.
 #[derive(Debug)]
 struct Mount {
     path: CString,
+    source: Source,
     /// Its flags; `None` keeps the existing ones.
     flags: Option<MountFlags>,
+    /// Whether it is left out where its path is gone, or cannot be reached by the command either.
+    may_be_gone: bool,
 }
+
+/// The thing that is mounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// The directory or file itself.
+    Itself,
+    /// A device, on a mount without devices: nobody can open it, not even root, or read it as empty.
+    ClosedDevice,
+    /// A new folder without rights. To root it is empty.
+    EmptyFolder,
+}
+
+impl Mount {
+    /// Makes only system calls.
+    fn make(&self) -> io::Result<()> {
+        match self.source {
+            Source::Itself => rustix::mount::mount_bind_recursive(&*self.path, &*self.path)?,
+            Source::ClosedDevice => rustix::mount::mount_bind(DEVICE, &*self.path)?,
+            Source::EmptyFolder => {
+                let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+                let size = c"mode=000,size=4k,nr_inodes=2";
+                return Ok(rustix::mount::mount(c"tmpfs", &*self.path, c"tmpfs", flags, size)?);
+            }
+        }
+        if let Some(flags) = self.flags {
+            rustix::mount::mount_remount(&*self.path, flags, c"")?;
+        }
+        Ok(())
+    }
+}
+
+/// The device that covers a file.
+const DEVICE: &CStr = c"/dev/null";
 
 /// Everything that is done in the child.
 #[derive(Debug)]
 pub(super) struct MountPlan {
     namespaces: Namespaces,
+    /// Whether named memory, semaphores and queues are those of the machine.
+    shares_names: bool,
     mounts: Vec<Mount>,
     /// Entered again afterwards: a mount over a process's current directory does not replace it.
     cwd: CString,
@@ -117,11 +161,13 @@ impl MountPlan {
                 (true, false) => None,
                 (writable, _) => Some(flags_of(path, !writable)?),
             };
-            mounts.push(Mount { path: CString::new(path.as_os_str().as_bytes())?, flags });
+            let path = CString::new(path.as_os_str().as_bytes())?;
+            mounts.push(Mount { path, source: Source::Itself, flags, may_be_gone: false });
         }
         let map = |id: u32| CString::new(format!("{id} {id} 1"));
         Ok(MountPlan {
             namespaces,
+            shares_names: false,
             mounts,
             cwd: CString::new(cwd.as_os_str().as_bytes())?,
             user: map(geteuid().as_raw())?,
@@ -129,13 +175,44 @@ impl MountPlan {
         })
     }
 
+    /// Leaves named memory, semaphores and queues those of the machine.
+    pub(super) fn share_names(&mut self) {
+        self.shares_names = true;
+    }
+
+    /// Adds covers for these files, above all other mounts.
+    pub(super) fn cover(&mut self, denied: &[DeniedFile]) -> io::Result<()> {
+        let mut denied: Vec<&DeniedFile> = denied.iter().collect();
+        // A folder that cannot be changed may hold what cannot be read.
+        denied.sort();
+        denied.sort_by_key(|file| file.denied);
+        for file in denied {
+            let Ok(metadata) = file.path.symlink_metadata() else { continue };
+            let (source, flags) = match file.denied {
+                DeniedUse::Change => (Source::Itself, flags_of(&file.path, true).ok()),
+                DeniedUse::Read if metadata.is_dir() => (Source::EmptyFolder, None),
+                DeniedUse::Read => {
+                    let flags = flags_of(Path::new(OsStr::from_bytes(DEVICE.to_bytes())), true)?;
+                    (Source::ClosedDevice, Some(flags | MountFlags::NODEV))
+                }
+            };
+            let path = CString::new(file.path.as_os_str().as_bytes())?;
+            self.mounts.push(Mount { path, source, flags, may_be_gone: true });
+        }
+        Ok(())
+    }
+
     /// Creates the namespace and the mounts. Only system calls: for a child after the fork. Fails if the
     /// kernel denies one of them.
     pub(super) fn enter(&mut self) -> io::Result<()> {
+        let own = match self.shares_names {
+            true => UnshareFlags::NEWNS,
+            false => UnshareFlags::NEWNS | UnshareFlags::NEWIPC,
+        };
         match self.namespaces {
-            Namespaces::Direct => unshare(UnshareFlags::NEWNS | UnshareFlags::NEWIPC)?,
+            Namespaces::Direct => unshare(own)?,
             Namespaces::User => {
-                unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC)?;
+                unshare(UnshareFlags::NEWUSER | own)?;
                 // These files belong to root in a process that is not dumpable, such as tau.
                 let dumpable = rustix::process::dumpable_behavior()?;
                 rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)?;
@@ -149,9 +226,9 @@ impl MountPlan {
         let private = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
         rustix::mount::mount_change(c"/", private)?;
         for mount in &self.mounts {
-            rustix::mount::mount_bind_recursive(&*mount.path, &*mount.path)?;
-            if let Some(flags) = mount.flags {
-                rustix::mount::mount_remount(&*mount.path, flags, c"")?;
+            match mount.make() {
+                Err(error) if mount.may_be_gone && is_out_of_reach(&error) => {}
+                made => made?,
             }
         }
         rustix::process::chdir(&*self.cwd)?;
@@ -183,6 +260,11 @@ fn flags_of(path: &Path, read_only: bool) -> io::Result<MountFlags> {
         flags |= MountFlags::RDONLY;
     }
     Ok(flags)
+}
+
+fn is_out_of_reach(error: &io::Error) -> bool {
+    let error = Errno::from_io_error(error);
+    error.is_some_and(|error| [Errno::NOENT, Errno::NOTDIR, Errno::ACCESS].contains(&error))
 }
 
 #[allow(unsafe_code, reason = "the wrapper is unsafe for a flag that is not used here")]

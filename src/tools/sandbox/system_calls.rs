@@ -17,7 +17,24 @@ use seccompiler::{
     TargetArch,
 };
 
-/// Denied with any arguments.
+/// Mounts, and other ways to what is behind one. Denied with any arguments.
+const MOUNTS: &[i64] = &[
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_open_tree,
+    SYS_OPEN_TREE_ATTR,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_open_by_handle_at,
+];
+
+/// Denied with any arguments, besides [`MOUNTS`].
 const REFUSED: &[i64] = &[
     // Other processes.
     libc::SYS_ptrace,
@@ -31,21 +48,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // Mounts and namespaces.
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_move_mount,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_open_tree,
-    SYS_OPEN_TREE_ATTR,
-    libc::SYS_mount_setattr,
-    libc::SYS_setns,
     libc::SYS_chroot,
-    libc::SYS_open_by_handle_at,
     // The kernel and the machine.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
@@ -193,6 +196,14 @@ pub(super) fn filters(allowed: AllowedCalls) -> io::Result<Vec<BpfProgram>> {
     filters_for(target().ok_or(io::ErrorKind::Unsupported)?, allowed)
 }
 
+/// The filter for a command that can do all but uncover files.
+pub(super) fn cover_filters() -> io::Result<Vec<BpfProgram>> {
+    let rules = MOUNTS.iter().map(|call| (*call, Vec::new())).collect();
+    let mut mounts = program(rules, libc::EPERM, target().ok_or(io::ErrorKind::Unsupported)?)?;
+    mounts.splice(0..0, NO_UNKNOWN);
+    Ok(vec![mounts])
+}
+
 /// The filters for a kind of processor; the numbers of system calls are those of this one.
 fn filters_for(target: TargetArch, allowed: AllowedCalls) -> io::Result<Vec<BpfProgram>> {
     let mut missing =
@@ -229,7 +240,7 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Everything that is denied.
 fn rules(allowed: AllowedCalls) -> Result<Rules, seccompiler::BackendError> {
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let mut rules: Rules = MOUNTS.iter().chain(REFUSED).map(|call| (*call, Vec::new())).collect();
     sockets(&mut rules, allowed)?;
     for flag in NAMESPACES {
         let flag = u64::from(flag.unsigned_abs());

@@ -108,6 +108,7 @@ async fn run(call: &Call, context: &ToolContext) -> io::Result<(FinishedCommand,
         cwd: paths::nearest_folder(&context.cwd),
         timeout: call.timeout,
         sandbox: &context.sandbox,
+        files: Some(&context.files),
     };
     let cancel = context.cancel.child_token();
     let progress = context.progress.clone();

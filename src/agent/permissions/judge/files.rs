@@ -560,7 +560,7 @@ pub(super) fn reads(rule: &Rule) -> Option<&PathPattern> {
 }
 
 /// Whether a rule about files applies to such a use; `tool` is the tool that is called.
-pub(super) fn governs(rule: &Rule, is_used: Use, tool: Option<&str>) -> bool {
+pub(in super::super) fn governs(rule: &Rule, is_used: Use, tool: Option<&str>) -> bool {
     let own = tool.is_some_and(|tool| rule.names_tool(tool));
     match is_used {
         Use::Read => own || rule.tool() == "read",

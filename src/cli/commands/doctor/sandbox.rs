@@ -5,7 +5,7 @@ use std::path::Path;
 use super::report::{Advice, Fact, Section};
 use crate::compose::sandbox::{policy, readonly_workspace_reason};
 use tau_agent::settings::{Paths, Settings};
-use tau_tools::sandbox::confinement::Guard;
+use tau_tools::sandbox::confinement::{Guard, covers_files};
 use tau_tools::sandbox::support::Support;
 
 pub(super) fn sandbox(settings: &Settings, paths: &Paths) -> Section {
@@ -32,6 +32,11 @@ pub(super) fn sandbox(settings: &Settings, paths: &Paths) -> Section {
             section.advise(Advice::Hint(text.to_owned()));
         }
     }
+    let denied = match covers_files() {
+        true => "kept from commands by the kernel",
+        false => "recognised in commands, not enforced",
+    };
+    section.add(Fact::value("files that rules deny", denied, covers_files()));
     let unasked = match support.confines_unasked_commands() {
         true => "confined",
         false => "only the short list runs, unconfined",
