@@ -234,6 +234,7 @@ async fn a_denial_counts_whatever_else_a_hook_writes() {
     for script in [
         format!("echo ready; echo '{deny}'"),
         format!("echo '{deny}'; echo done"),
+        format!("echo '{deny}'; echo '{{\"suppressOutput\": true}}'"),
         format!("echo '{deny}'; exit 2"),
         format!("echo ready; echo '{deny}'; exit 1"),
     ] {
@@ -255,9 +256,10 @@ async fn a_denial_counts_whatever_else_a_hook_writes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_hook_says_that_cannot_be_read_is_no_consent() {
-    for script in
-        [r#"echo "{'decision': 'block'}""#, r#"echo '{"decision": "blok"}'"#, r#"echo '{"decision": "bl'"#]
-    {
+    for script in [
+        r#"echo "{'decision': 'block'}""#, r#"echo '{"decision": "blok"}'"#, r#"echo '{"decision": "bl'"#,
+        r#"echo '{"permission": "deny"}'"#,
+    ] {
         let place = Place::new(&hook("PreToolUse", "", script));
         let (result, said) = place.calls("bash", &json!({"command": "touch made"})).await;
         assert!(said.contains("a hook asks") && said.contains("answered"), "{script}: {result} {said}");

@@ -69,6 +69,12 @@ pub(super) struct Answer {
 const FIELDS: &[&str] = tau_tools::words!(
     "decision permissionDecision hookSpecificOutput continue stopReason systemMessage suppressOutput"
 );
+/// The fields of `hookSpecificOutput`.
+const SPECIFIC: &[&str] = tau_tools::words!(
+    "hookEventName permissionDecision permissionDecisionReason decision reason updatedInput additionalContext"
+);
+/// The fields with the reason of a decision.
+const REASONS: [&str; 3] = ["permissionDecisionReason", "reason", "stopReason"];
 /// The fields that may hold a denial.
 const DECIDING: [&str; 4] = ["decision", "permissionDecision", "hookSpecificOutput", "continue"];
 
@@ -114,7 +120,7 @@ impl Answer {
     /// The answer of a hook that ended with the blocking exit code. The reason is taken from its output, else
     /// from its errors.
     fn of_block(self, event: HookEvent, out: &str, err: &str) -> Self {
-        let of_output = Output::of(out).found.and_then(|answer| reason(&answer));
+        let of_output = Output::of(out).objects.iter().rev().find_map(reason);
         let of_errors = (!err.is_empty()).then(|| err.to_owned());
         let why = of_output.or(of_errors).unwrap_or_else(|| NO_REASON.to_owned());
         let said = Answer { message: self.message, stop: self.stop, ..Answer::default() };
@@ -132,23 +138,45 @@ impl Answer {
     }
 
     fn of_output(event: HookEvent, out: &str) -> Self {
-        let Output { found, others, rest } = Output::of(out);
-        let is_context = matches!(event, HookEvent::UserPromptSubmit | HookEvent::SessionStart);
-        let mut answer = match &found {
-            Some(found) => Answer::of_json(event, found),
-            None => {
-                let context = (is_context && !out.is_empty()).then(|| out.to_owned());
-                Answer { context, ..Answer::default() }
-            }
-        };
+        let Output { objects, rest } = Output::of(out);
+        let answers = objects.iter().map(|object| Answer::of_object(event, object));
+        let mut answer = answers.fold(Answer::default(), Answer::join);
+        let is_context = takes_context(event);
+        if is_context && !out.is_empty() && !objects.iter().any(is_answer) {
+            answer.context = Some(out.to_owned());
+        }
         let is_damaged = if is_context { rest.trim_start().starts_with('{') } else { resembles_json(&rest) };
-        let decides = answer.permission.is_some() || answer.block.is_some() || answer.stop.is_some();
-        let is_unclear = !is_context && !decides && (mentions(&others) || mentions(&rest));
-        if is_damaged || is_unclear || is_garbled(&rest, &others) {
-            let why = "answered with something that is not JSON, or not a hook's answer";
-            answer = answer.unreadable(why.to_owned());
+        let decides = answer.permission.is_some() || answer.stop.is_some();
+        let is_unclear = !is_context && !decides && mentions(&rest);
+        if is_damaged || is_unclear || is_garbled(&rest) {
+            answer = answer.unreadable(NO_ANSWER.to_owned());
+        }
+        let permission = answer.permission.take();
+        match (event, permission) {
+            (HookEvent::PreToolUse, permission) => answer.permission = permission,
+            (_, Some((HookDecision::Deny, why))) => answer.block = Some(why),
+            (_, Some((HookDecision::Ask | HookDecision::Allow, _)) | None) => {}
         }
         answer
+    }
+
+    /// This answer with a later one of the same hook, whose decision counts if it has one.
+    fn join(self, later: Answer) -> Self {
+        let decides = later.permission.is_some();
+        let unreadable = later.unreadable || self.unreadable && !decides;
+        let trouble = later.trouble.or(self.trouble).filter(|_| unreadable);
+        let answer = Answer {
+            permission: later.permission.or(self.permission),
+            updated_input: later.updated_input.or(self.updated_input),
+            context: later.context.or(self.context),
+            message: later.message.or(self.message),
+            stop: later.stop.or(self.stop),
+            ..Answer::default()
+        };
+        match trouble {
+            Some(why) => answer.unreadable(why),
+            None => answer,
+        }
     }
 
     /// An answer of which a part cannot be read: no consent.
@@ -158,7 +186,29 @@ impl Answer {
         Answer { permission, context: None, trouble, unreadable: true, ..self }
     }
 
-    fn of_json(event: HookEvent, answer: &Value) -> Self {
+    /// The answer of an object. About a call, one without a decision that has other fields than those that tau
+    /// knows may be a denial of another form.
+    fn of_object(event: HookEvent, object: &Value) -> Self {
+        let is_of_call = event == HookEvent::PreToolUse;
+        if is_answer(object) {
+            let answer = Answer::of_json(object);
+            let decides = answer.permission.is_some() || answer.stop.is_some();
+            return match unknown_field(object).filter(|_| is_of_call && !decides) {
+                Some(name) => {
+                    answer.unreadable(format!("answered `{name}`, which tau does not know, and no decision"))
+                }
+                None => answer,
+            };
+        }
+        let text = object.to_string();
+        let may_deny = if is_of_call { text != "{}" } else { !takes_context(event) && mentions(&text) };
+        match may_deny || is_garbled(&text) {
+            true => Answer::default().unreadable(NO_ANSWER.to_owned()),
+            false => Answer::default(),
+        }
+    }
+
+    fn of_json(answer: &Value) -> Self {
         let specific = answer.get("hookSpecificOutput").unwrap_or(&Value::Null);
         let why = reason(answer).unwrap_or_else(|| NO_REASON.to_owned());
         let mut found = Answer {
@@ -192,11 +242,7 @@ impl Answer {
                 None => {}
             }
         }
-        match (event, said) {
-            (HookEvent::PreToolUse, Some(said)) => found.permission = Some((said, why)),
-            (_, Some(HookDecision::Deny)) => found.block = Some(why),
-            (_, Some(HookDecision::Ask | HookDecision::Allow) | None) => {}
-        }
+        found.permission = said.map(|said| (said, why));
         match wrong.first() {
             Some(name) => found.unreadable(format!("answered a value of `{name}` that tau does not know")),
             None => found,
@@ -207,6 +253,29 @@ impl Answer {
 /// The fields with a decision.
 const DECISIONS: [&str; 2] = ["permissionDecision", "decision"];
 const NO_REASON: &str = "it gave no reason";
+const NO_ANSWER: &str = "answered with something that is not JSON, or not a hook's answer";
+
+/// Whether text on the output of a hook for this event is context for the model.
+fn takes_context(event: HookEvent) -> bool {
+    matches!(event, HookEvent::UserPromptSubmit | HookEvent::SessionStart)
+}
+
+/// Whether an object has a field of answers.
+fn is_answer(object: &Value) -> bool {
+    FIELDS.iter().any(|name| object.get(name).is_some())
+}
+
+/// The name of a field in an answer that tau does not know, or of one with nothing in it.
+fn unknown_field(answer: &Value) -> Option<&str> {
+    let is_known = |name: &&String| FIELDS.contains(&name.as_str()) || REASONS.contains(&name.as_str());
+    let mut names = answer.as_object()?.keys();
+    let unknown = names.find(|name| !is_known(name)).map(String::as_str);
+    let specific = answer.get("hookSpecificOutput").and_then(Value::as_object);
+    unknown.or_else(|| match specific? {
+        specific if specific.is_empty() => Some("hookSpecificOutput"),
+        specific => specific.keys().map(String::as_str).find(|name| !SPECIFIC.contains(name)),
+    })
+}
 
 /// A field that is not null.
 fn non_null<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
@@ -220,18 +289,13 @@ fn text(object: &Value, name: &str) -> Option<String> {
 
 fn reason(answer: &Value) -> Option<String> {
     let specific = answer.get("hookSpecificOutput").and_then(|it| text(it, "permissionDecisionReason"));
-    specific.or_else(|| {
-        ["permissionDecisionReason", "reason", "stopReason"].iter().find_map(|it| text(answer, it))
-    })
+    specific.or_else(|| REASONS.iter().find_map(|it| text(answer, it)))
 }
 
 /// The parts of an output.
 #[derive(Default)]
 struct Output {
-    /// The last object that is an answer.
-    found: Option<Value>,
-    /// The texts of the objects that are none.
-    others: String,
+    objects: Vec<Value>,
     /// The text outside of objects.
     rest: String,
 }
@@ -245,13 +309,8 @@ impl Output {
             let mut values = serde_json::Deserializer::from_str(object).into_iter::<Value>();
             let length = match values.next() {
                 Some(Ok(value)) => {
-                    let length = values.byte_offset();
-                    if FIELDS.iter().any(|name| value.get(name).is_some()) {
-                        output.found = Some(value);
-                    } else {
-                        output.others.push_str(object.get(..length).unwrap_or_default());
-                    }
-                    length
+                    output.objects.push(value);
+                    values.byte_offset()
                 }
                 _ => {
                     output.rest.push('{');
@@ -265,10 +324,9 @@ impl Output {
     }
 }
 
-/// Whether text beside an answer is in an encoding that cannot be read, and may be one.
-fn is_garbled(rest: &str, others: &str) -> bool {
-    let is_invalid = |text: &str| text.contains('{') && text.contains(char::REPLACEMENT_CHARACTER);
-    rest.contains('\0') || is_invalid(rest) || is_invalid(others)
+/// Whether a text that is no answer is in an encoding that cannot be read, and may be one.
+fn is_garbled(text: &str) -> bool {
+    text.contains('\0') || text.contains('{') && text.contains(char::REPLACEMENT_CHARACTER)
 }
 
 /// Whether a text that is not JSON was meant to be: `{'decision': 'block'}`, or one that ends too early.
@@ -326,12 +384,19 @@ mod tests {
             format!("\u{feff}{deny}"),
             format!("a {{ b\n{deny}"),
             format!("{deny}\n{{\"decision\": \"appr"),
+            format!("{deny}\n{{\"suppressOutput\": true}}"),
+            format!("{deny}\n{{\"systemMessage\": \"x\"}}"),
+            format!("{deny}\n{{\"permission\": \"allow\"}}"),
         ] {
             for code in [0, 1, 2, 127] {
                 assert_eq!(blocks(code, &out).as_deref(), Some("no"), "{code}: {out}");
             }
         }
-        assert_eq!(blocks(0, &format!("{deny}\n{allow}")), None, "the last counts");
+        for out in [format!("{deny}\n{allow}"), format!("{{\"level\": \"info\"}}\n{allow}")] {
+            let found = answer(HookEvent::PreToolUse, 0, &out, "");
+            assert_eq!(found.permission.map(|(said, _)| said), Some(HookDecision::Allow), "the last counts");
+            assert!(!found.unreadable && found.trouble.is_none(), "{out}");
+        }
         let killed = HookEnd { out: deny.to_owned(), ..HookEnd::trouble("did not end in time") };
         assert!(Answer::of(HookEvent::PreToolUse, &killed).permission.is_some());
         let failed = answer(HookEvent::PreToolUse, 1, allow, "");
@@ -355,6 +420,16 @@ mod tests {
             "{\"decision\": \"approve\"}\n{\"decision\": \"bl",
             r#"{"Decision": "block"}"#,
             "{\"result\": {\"decision\": \"block\"}}\n{\"suppressOutput\": true}",
+            r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permisionDecision": "deny"}}"#,
+            r#"{"hookSpecificOutput": {"continue": false}}"#,
+            r#"{"hookSpecificOutput": {}}"#,
+            r#"{"permission": "deny"}"#,
+            r#"{"cancel": true}"#,
+            r#"{"block": true}"#,
+            r#"{"behavior": "deny"}"#,
+            r#"[{"behavior": "deny"}]"#,
+            r#"{"continue": true, "permission": "deny"}"#,
+            "{\"decision\": \"approve\"}\n{\"permission\": \"deny\"}",
             "{\"deci\u{fffd}sion\": \"block\"}",
             "\u{fffd}\u{fffd}{\0\"\0d\0e\0",
             "\u{fffd}\u{fffd}\0{\0\"\0d\0e",
@@ -364,11 +439,19 @@ mod tests {
             assert_eq!(found.permission, None, "{out}");
         }
         for out in [
-            "", "fine", "{}", r#"{"level": "info"}"#, "checked {a}", "caf\u{fffd}",
+            "",
+            "fine",
+            "{}",
+            "checked {a}",
+            "caf\u{fffd}",
             r#"{"suppressOutput": true}"#,
+            r#"{"continue": true}"#,
+            r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse"}}"#,
         ] {
             assert_eq!(answer(HookEvent::PreToolUse, 0, out, ""), Answer::default(), "{out}");
         }
+        let log = answer(HookEvent::PostToolUse, 0, r#"[{"level": "info"}]"#, "");
+        assert_eq!(log, Answer::default());
         let context = "{\"name\": \"x\"}";
         assert_eq!(answer(HookEvent::SessionStart, 0, context, "").context.as_deref(), Some(context));
     }
