@@ -133,6 +133,11 @@ fn a_rule_that_is_not_understood_is_reported_with_its_line_and_the_others_hold()
     assert!(errors.contains("config.toml:3: `bash(ls` is not a rule"), "{errors}");
     let (_, errors, code) = place.tau(&["-p", "hello"]);
     assert!(errors.contains("config.toml:3") && code == 3, "{code} {errors}");
+    for rule in ["shell(touch *)", "bash(rm *|touch *)", "bash('touch *')", "bash(touch\u{a0}*)", "mcp_x_y"] {
+        let place = Place::new(&format!("[permissions]\ndeny = [\"{rule}\"]\n"), "");
+        let (_, errors, code) = place.tau(&["-p", "hello"]);
+        assert!(errors.contains("config.toml:2") && code == 3, "{rule}: {code} {errors}");
+    }
 }
 
 #[test]

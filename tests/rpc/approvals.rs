@@ -181,6 +181,7 @@ async fn rules_are_listed_changed_and_removed() {
         (change(json!({})), "name a rule"),
         (add("maybe", "bash", "session"), "unknown variant"),
         (add("allow", "bash(", "session"), "is not a rule"),
+        (add("deny", "bash(rm *|mv *)", "session"), "matches nothing"),
         (
             change(json!({"remove": {"list": "deny", "rule": "bash", "scope": "user", "inForce": true}})),
             "no longer in force",

@@ -4,6 +4,7 @@
 //! after quotes are removed, with their blanks and special characters escaped.
 
 use super::shell::{Piece, Word};
+use super::subcommands::has;
 
 /// A symbol of a pattern, or of a command that is not fully known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +91,32 @@ impl CommandPattern {
             unordered: Vec::new(),
         };
         CommandPattern { unordered: pattern.without_options(), ..pattern }
+    }
+
+    /// The reason that a pattern can match no command, if it is likely a mistake: in it are two commands, or
+    /// signs that the name of a program does not have.
+    pub(super) fn fault(&self, text: &str) -> Option<&'static str> {
+        const ONE_PROGRAM: &str = "its first word is no name of a program: write one rule for each program";
+        let is_gap = |sign: &Sign| *sign == Sign::Gap;
+        let program: String =
+            self.signs.split(is_gap).next().into_iter().flatten().filter_map(character).collect();
+        let is_name = !program.contains(|c: char| "(){}[]?,|^;&<>\"'".contains(c))
+            && (program.contains('/') || !program.contains([' ', ':']))
+            && (program == "/" || !program.ends_with('/'));
+        if !is_name && !has("[ [[ { :", &program) {
+            return Some(ONE_PROGRAM);
+        }
+        let bare = bare_text(text);
+        if bare.contains(|c: char| c.is_whitespace() && !matches!(c, ' ' | '\t')) {
+            return Some("it has a blank that is none in commands; type it again");
+        }
+        let closes_first = bare.find(')').is_some_and(|end| bare.find('(').is_none_or(|start| end < start));
+        // `;` may end a `find -exec`.
+        let is_list = bare.trim_end_matches(';').contains(['|', ';']) || bare.contains("&&");
+        let redirects = [" <", " >"].iter().any(|sign| bare.contains(sign));
+        (closes_first || is_list || redirects || bare.contains("*, ")).then_some(
+            "a pattern is about one simple command, without operators: write a rule for each, or quotes around signs",
+        )
     }
 
     fn without_options(&self) -> Vec<(CommandPattern, Vec<NamedOption>)> {
@@ -193,6 +220,32 @@ impl CommandPattern {
         intersects(pattern, command, unknown_is_any)
             || self.open && intersects(&[pattern, &[Sign::Gap, Sign::Any]].concat(), command, unknown_is_any)
     }
+}
+
+/// The character of a sign of a pattern.
+fn character(sign: &Sign) -> Option<char> {
+    match sign {
+        Sign::Char(c) => Some(*c),
+        Sign::Gap | Sign::Empty => None,
+        Sign::Any => Some('*'),
+    }
+}
+
+/// A pattern without what is in quotes or behind a backslash.
+fn bare_text(text: &str) -> String {
+    let (mut quote, mut chars, mut bare) = (None, text.chars(), String::new());
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), c) if open == c => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '\\') => {
+                chars.next();
+            }
+            (None, c) => bare.push(c),
+        }
+    }
+    bare
 }
 
 /// Whether a word is no option: a pattern for names with a dot, such as `*.log`, or a text.

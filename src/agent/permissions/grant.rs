@@ -28,9 +28,9 @@ const RUN_WORDS: &str = "run exec x shell develop runner console repl eval execu
 /// Programs whose subcommand has to be named: without it, what they do is open.
 const BY_SUBCOMMAND: &str = "docker podman nerdctl kubectl mvn gradle dotnet";
 
-/// The tools of Claude Code, in lower case, and their names in tau.
-const TOOLS_OF_OTHERS: [(&str, &str); 10] = *tau_tools::pairs!(
-    "bash=bash read=read edit=edit multiedit=edit write=write grep=grep glob=find ls=ls webfetch=web_fetch websearch=web_search"
+/// The tools of other agents, in lower case, and their names in tau.
+const TOOLS_OF_OTHERS: [(&str, &str); 11] = *tau_tools::pairs!(
+    "bash=bash shell=bash read=read edit=edit multiedit=edit write=write grep=grep glob=find ls=ls webfetch=web_fetch websearch=web_search"
 );
 
 /// The name in tau of a tool of Claude Code, given in lower case.
@@ -64,6 +64,11 @@ pub(crate) const FURTHER_TOOLS: [&str; 4] = ["tool_search", "tool_call", "web_fe
 /// The tool of tau that does the work of one of Claude Code, given in lower case.
 pub(crate) fn tool_instead_of(name: &str) -> Option<&'static str> {
     REPLACED.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
+}
+
+/// Whether no tool has this name, here or, as a custom one, in `folder`.
+pub(crate) fn is_unknown(tool: &str, folder: Option<&Path>) -> bool {
+    !is_tool(tool, folder)
 }
 
 /// Whether a tool has this name: one of tau's, of an MCP server, or a custom one in `folder`.

@@ -52,12 +52,19 @@ impl Rule {
     }
 
     /// Its pattern, verbatim.
-    pub(super) fn inside(&self) -> Option<&str> {
+    pub(crate) fn inside(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
     pub(super) fn pattern(&self) -> &Pattern {
         &self.pattern
+    }
+
+    /// The reason that it can match no call, if it is likely a mistake.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let Pattern::Command(pattern) = &self.pattern else { return None };
+        let why = pattern.fault(self.inside().unwrap_or_default())?;
+        Some(format!("`{self}` matches nothing: {why}"))
     }
 
     /// Whether it is about calls of that tool.
@@ -155,6 +162,26 @@ mod tests {
             let error = text.parse::<Rule>().unwrap_err().to_string();
             assert!(error.contains("is not a rule"), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_pattern_that_can_match_no_command_has_a_fault() {
+        let fault = |inside: &&&str| format!("bash({inside})").parse::<Rule>().unwrap().fault().is_some();
+        let faulty = [
+            "rm *), bash(touch *", "rm *, touch *", "rm *|touch *", "rm * | touch *", "rm *; touch *",
+            "make && touch *", "{rm,touch} *", "'touch *'", "\"touch *\"", "/touch.*/", "^touch",
+            "[t]ouch *", "touc? *", "touch\u{a0}*", "curl * > x", "curl:*|wget:*", "command:curl *",
+            "rm, touch", "(touch *)", "rm:* -rf",
+        ];
+        assert_eq!(faulty.iter().filter(|text| !fault(text)).collect::<Vec<_>>(), Vec::<&&str>::new());
+        let sound = [
+            "*", "* --force", "touch *", "touch:*", "g++ *", "[ *", "npm run *:check",
+            "git commit -m 'a | b'", "find * -exec rm * ;", "find * -exec rm * \\;", "echo (x)",
+            "python3 -c print(*)", "/opt/x.y/z *", "'/Applications/A B/x' *", "curl http://h/?a=1&b={2}",
+            "sed -i s/a/b/ *", "rm -rf /", "*/touch *", "'' *", "jq '.[] | .a' *", "~/bin/x *",
+            "git log HEAD^ *", "a=b rm *",
+        ];
+        assert_eq!(sound.iter().filter(fault).collect::<Vec<_>>(), Vec::<&&str>::new());
     }
 
     #[test]

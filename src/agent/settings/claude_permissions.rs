@@ -211,7 +211,13 @@ fn translate(text: &str, list: Verdict, root: &Path) -> Result<Rule, (String, Ve
         Some(inside) => inside,
     };
     match tool {
-        "bash" => rule(format!("bash({inside})")),
+        "bash" => {
+            let rule = rule(format!("bash({inside})"))?;
+            match rule.fault().filter(|_| list != Verdict::Allow) {
+                Some(why) => Err((why, about())),
+                None => Ok(rule),
+            }
+        }
         "web_fetch" => match inside.strip_prefix("domain:") {
             Some("*") => rule(tool.to_owned()),
             Some(host) => rule(format!("web_fetch({host})")),
@@ -263,7 +269,8 @@ mod tests {
       "Read(~/.zshrc)", "Edit(/src/**)", "Read(//etc/hosts)", "mcp__docs", "mcp__docs__get",
       "WebFetch(domain:example.com)", "Glob", "Task", "Foo"],
     "deny": ["Bash(curl:*)", "Read(./.env)", "WebFetch(https://x)", "Bash(", "Skill(x)",
-      "WebSearch(x)", "??", "Task(Explore)", "Agent", "AskUserQuestion", "Bsh(curl:*)", "MCP__docs"],
+      "WebSearch(x)", "??", "Task(Explore)", "Agent", "AskUserQuestion", "Bsh(curl:*)", "MCP__docs",
+      "Shell(curl *)", "Bash(curl:*|wget:*)"],
     "defaultMode": "acceptEdits",
     "additionalDirectories": ["../x"]
   }
@@ -277,6 +284,7 @@ mod tests {
                 "6 allow web_fetch(example.com)", "6 allow find", "6 allow foo", "7 deny bash(curl:*)",
                 "7 deny read(./.env)", "7 ask web_fetch", "7 ask bash", "8 ask web_search", "8 ask *",
                 "8 ask delegate", "8 deny delegate", "8 deny ask_user", "8 ask bash", "8 deny mcp__docs__*",
+                "9 deny bash(curl *)", "9 ask bash",
             ]
         );
         let said = wrong.join("\n");

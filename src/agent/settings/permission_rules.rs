@@ -55,9 +55,9 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Use
             match (kind, entry.get_ref().parse::<Rule>(), ProtectedKind::from_name(entry.get_ref())) {
                 (Some(list), Ok(rule), _) => {
                     let is_limited = is_project && list == Verdict::Allow;
-                    if let Some(why) = names_nothing(path, entry.get_ref()).filter(|_| list != Verdict::Allow)
-                    {
-                        wrong.push((line, why));
+                    if list != Verdict::Allow {
+                        let fault = names_nothing(path, &rule).or_else(|| rule.fault());
+                        wrong.extend(fault.map(|why| (line, why)));
                     }
                     match grant::objection(&rule).filter(|_| is_limited) {
                         Some(why) => wrong.push((line, format!("`{rule}`: {why}"))),
@@ -85,16 +85,25 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Use
 
 /// The reason that a rule in the file `path` is about no tool, if it is likely a mistake: other names are those of
 /// tools that are not here.
-fn names_nothing(path: &Path, rule: &str) -> Option<String> {
-    let name = rule.split('(').next().unwrap_or_default().trim();
-    if let Some(meant) = grant::intended_tool(name, path.parent()) {
+fn names_nothing(path: &Path, rule: &Rule) -> Option<String> {
+    let (name, folder) = (rule.tool(), path.parent());
+    if let Some(meant) = grant::intended_tool(name, folder) {
         return Some(format!("there is no tool `{name}`; did you mean `{meant}`?"));
     }
-    if grant::is_program(name, path.parent()) {
+    if grant::is_program(name, folder) {
         return Some(format!("there is no tool `{name}`; for a program write `bash({name} *)`"));
     }
-    let server = name.to_ascii_lowercase();
-    let server = server.strip_prefix("mcp__").filter(|rest| !rest.contains("__") && !rest.contains('*'));
+    if grant::is_unknown(name, folder) {
+        // The patterns of custom tools are paths.
+        let command = rule.inside().filter(|inside| inside.contains(' '));
+        return match command {
+            Some(command) => Some(format!("there is no tool `{name}`; for commands write `bash({command})`")),
+            None => name.starts_with("mcp_").then(|| {
+                format!("there is no tool `{name}`; those of MCP servers are called mcp__SERVER__TOOL")
+            }),
+        };
+    }
+    let server = name.strip_prefix("mcp__").filter(|rest| !rest.contains("__") && !rest.contains('*'));
     server.map(|_| format!("`{name}` names no tool; for all tools of the server write {name}__*"))
 }
 
@@ -261,6 +270,11 @@ mod tests {
             ("Bsh(touch *)", "bash"),
             ("raed", "read"),
             ("mcp__files", "mcp__files__*"),
+            ("mcp_files_write", "mcp__SERVER__TOOL"),
+            ("shell(touch *)", "bash"),
+            ("terminal(touch *)", "bash(touch *)"),
+            ("bash(rm *), bash(touch *)", "a rule for each"),
+            ("bash(touch\u{a0}*)", "type it again"),
         ] {
             for list in ["deny", "ask"] {
                 assert!(

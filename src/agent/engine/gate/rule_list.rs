@@ -87,7 +87,13 @@ pub(in crate::engine) fn change(engine: &mut Engine, change: &RuleChange) -> Res
         Some(new) if new.scope == RuleScope::Once => {
             return Err("a rule holds for this session at least; allow the call once instead".into());
         }
-        Some(new) => Some((new.list, parse_rule(&new.rule)?, new.scope)),
+        Some(new) => {
+            let rule = parse_rule(&new.rule)?;
+            match rule.fault().filter(|_| new.list != Verdict::Allow) {
+                Some(why) => return Err(why.into()),
+                None => Some((new.list, rule, new.scope)),
+            }
+        }
         None => None,
     };
     let remove = change.remove.as_ref().map(|rule| find_rule(engine, rule)).transpose()?;
