@@ -41,6 +41,26 @@ fn what_git_converts_is_copied() {
     assert_eq!(work.text("a.txt"), "one\r\ntwo\r\n");
 }
 
+/// A filter that keeps the size of a file.
+#[test]
+fn what_a_filter_of_git_changes_is_copied() {
+    needs!(has_program("git"));
+    let mut work = Work::new();
+    for (attributes, file) in [("sub/.gitattributes", "sub/a.r"), (".gitattributes", "a.r")] {
+        work.write(attributes, "*.r filter=r\n");
+        work.write(file, "abcdef\n");
+    }
+    work.write("sub/b.txt", "plain\n");
+    work.user(
+        "git init -q .; git config filter.r.clean rev; git config filter.r.smudge rev; git add .; git commit -qm one; \
+         sleep 0.05; git status >/dev/null; test \"$(git show :a.r)\" = fedcba",
+    );
+    let before = work.state();
+    work.run("rm a.r sub/a.r sub/b.txt");
+    work.back("one", ConflictChoice::Keep);
+    assert_eq!(work.state(), before);
+}
+
 #[test]
 fn moving_between_branches_is_undone() {
     needs!(has_program("git"));

@@ -100,16 +100,11 @@ impl Baseline {
         if let Some(old) = old {
             index.distrust(&old);
         }
-        if !converts(git) {
+        if !converts(git, index, &self.root) {
             return;
         }
-        let files: Vec<_> = index.from(b"").filter(|file| !file.object.is_empty()).collect();
-        let objects: Vec<&[u8]> = files.iter().map(|file| &*file.object).collect();
-        match GitObjects::sizes(&git.dir, &objects) {
-            Ok(sizes) => {
-                let differ = files.iter().zip(sizes).filter(|(file, size)| *size != Some(file.size()));
-                self.converted = differ.map(|(file, _)| file.path.clone()).collect();
-            }
+        match converted_files(git, index, &self.root) {
+            Ok(files) => self.converted = files,
             Err(_) => self.index = None,
         }
     }
@@ -274,6 +269,19 @@ impl Baseline {
             _ => false,
         }
     }
+}
+
+/// The files in the index whose objects have another size, or which a filter of any kind may have changed.
+fn converted_files(git: &GitPlace, index: &GitIndex, root: &Path) -> io::Result<HashSet<Box<[u8]>>> {
+    let files: Vec<_> = index.from(b"").filter(|file| !file.object.is_empty()).collect();
+    let objects: Vec<&[u8]> = files.iter().map(|file| &*file.object).collect();
+    let sizes = GitObjects::sizes(&git.dir, &objects)?;
+    let (same, other): (Vec<_>, Vec<_>) =
+        files.into_iter().zip(sizes).partition(|(file, size)| *size == Some(file.size()));
+    let paths: Vec<&[u8]> = same.iter().map(|(file, _)| &*file.path).collect();
+    let filtered = GitObjects::conversions(&git.dir, &git.top, root, &paths)?;
+    let filtered = same.into_iter().zip(filtered).filter(|(_, is_filtered)| *is_filtered);
+    Ok(filtered.map(|(found, _)| found).chain(other).map(|(file, _)| file.path.clone()).collect())
 }
 
 /// The outer rules that apply to a workspace in this repository.

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use super::entry::{Entry, Kind};
+use super::ignore_rules::as_path;
 use super::state::Stamp;
 use crate::settings::private_files::read_capped;
 use tau_tools::git_index::{self, IndexEntry};
@@ -21,12 +22,18 @@ fn config(place: &GitPlace) -> String {
     String::from_utf8_lossy(&config).to_lowercase()
 }
 
-/// Whether files may differ from their objects although git considers them unchanged.
-pub(crate) fn converts(place: &GitPlace) -> bool {
+/// Whether files below `root` may differ from their objects although git considers them unchanged.
+pub(crate) fn converts(place: &GitPlace, index: &GitIndex, root: &Path) -> bool {
     const WORDS: [&str; 5] = ["filter", "eol", "text", "ident", "working-tree-encoding"];
-    let attributes = [place.top.join(".gitattributes"), place.common().join("info/attributes")];
-    let named = attributes.iter().any(|path| {
-        let text = read_capped(path, SMALL).unwrap_or_default();
+    const NAME: &str = ".gitattributes";
+    let above = root.ancestors().take_while(|folder| folder.starts_with(&place.top));
+    let below = index.from(b"").filter(|file| file.path.ends_with(NAME.as_bytes()));
+    let mut attributes = above
+        .map(|folder| folder.join(NAME))
+        .chain(below.map(|file| root.join(as_path(&file.path))))
+        .chain([place.common().join("info/attributes")]);
+    let named = attributes.any(|path| {
+        let text = read_capped(&path, SMALL).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         text.lines().any(|line| WORDS.iter().any(|word| line.contains(word)))
     });

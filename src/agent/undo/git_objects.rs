@@ -1,8 +1,9 @@
 //! Reads the contents of git objects by asking git.
 //!
-//! `git cat-file --batch` runs nothing that a repository configures: no filters, hooks or pagers. Objects
+//! `git cat-file --batch` and `git check-attr` run nothing that a repository configures: no filters, hooks or pagers. Objects
 //! that a partial clone lacks are not fetched.
 
+use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -15,6 +16,9 @@ use tau_tools::process::{ChildEnv, git};
 
 /// The time within which git answers.
 const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The attributes with which git makes another text of any kind from a file.
+const CONVERTING: [&str; 2] = ["filter", "working-tree-encoding"];
 
 /// A git process that reads objects as long as this lives.
 #[derive(Debug)]
@@ -45,12 +49,17 @@ impl GitObjects {
     }
 
     fn start(dir: &Path, what: &str) -> io::Result<Self> {
+        Self::run(dir, ["cat-file", what].into_iter().map(OsStr::new))
+    }
+
+    /// Starts git with these words, for the repository in `dir`.
+    fn run<'a>(dir: &Path, words: impl Iterator<Item = &'a OsStr>) -> io::Result<Self> {
         let mut command = Command::new("git");
         ChildEnv::of_helpers().apply(&mut command);
         let mut child = command
             .arg("--git-dir")
             .arg(dir)
-            .args(["cat-file", what])
+            .args(words)
             .envs(git::hardening_variables(&[]))
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -98,16 +107,52 @@ impl GitObjects {
     /// The sizes of many objects; `None` for missing ones. Fails when git cannot be started, or does not
     /// answer as expected.
     pub(crate) fn sizes(dir: &Path, objects: &[&[u8]]) -> io::Result<Vec<Option<u64>>> {
-        let mut git = Self::start(dir, "--batch-check")?;
+        let git = Self::start(dir, "--batch-check")?;
         let text: String = objects.iter().map(|object| hexadecimal(object) + "\n").collect();
-        let mut input = git.input.take().ok_or(ErrorKind::BrokenPipe)?;
+        git.ask(text.as_bytes(), |git| objects.iter().map(|_| git.size()).collect())
+    }
+
+    /// Whether each of many files, relative to `root` in the working tree `top`, is converted by a filter or to an
+    /// encoding, which may keep its size. Fails like [`GitObjects::sizes`].
+    pub(crate) fn conversions(dir: &Path, top: &Path, root: &Path, files: &[&[u8]]) -> io::Result<Vec<bool>> {
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let places = [OsStr::new("-C"), root.as_os_str(), OsStr::new("--work-tree"), top.as_os_str()];
+        let ask = ["check-attr", "--stdin", "-z"].into_iter().chain(CONVERTING).map(OsStr::new);
+        let git = Self::run(dir, places.into_iter().chain(ask))?;
+        git.ask(&[files.join(&0), vec![0]].concat(), |git| files.iter().map(|_| git.is_converted()).collect())
+    }
+
+    /// Whether one of the next attributes has a value.
+    fn is_converted(&mut self) -> io::Result<bool> {
+        let mut values = Vec::new();
+        for _ in CONVERTING {
+            // A path, a name and a value.
+            let mut text = Vec::new();
+            for _ in 0..3 {
+                text.clear();
+                self.output.read_until(0, &mut text)?;
+            }
+            values.push(text);
+        }
+        if values.iter().any(Vec::is_empty) {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        let none = [b"unspecified\0".as_slice(), b"unset\0", b"set\0"];
+        Ok(values.iter().any(|value| !none.contains(&value.as_slice())))
+    }
+
+    /// Writes a question of any length, and reads the answer meanwhile.
+    fn ask<T>(mut self, text: &[u8], read: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+        let mut input = self.input.take().ok_or(ErrorKind::BrokenPipe)?;
         std::thread::scope(|scope| {
             // Git answers before it has read everything, so both run at the same time.
-            scope.spawn(move || input.write_all(text.as_bytes()).ok());
-            let sizes = objects.iter().map(|_| git.size()).collect();
+            scope.spawn(move || input.write_all(text).ok());
+            let answer = read(&mut self);
             // It may have stopped reading, too.
-            git.child.kill().ok();
-            sizes
+            self.child.kill().ok();
+            answer
         })
     }
 }
