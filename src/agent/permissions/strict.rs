@@ -341,8 +341,8 @@ pub(super) fn texts(words: &[Word]) -> Vec<String> {
 /// The text that a program types into a terminal: `tmux send-keys 'zap y' Enter`, `screen -X stuff 'zap y^M'`.
 fn typed_text(words: &[Word]) -> Option<String> {
     const ENDS: [&str; 6] = ["^M", "^J", "\\n", "\\r", "\\015", "\\012"];
-    let name = programs::name(words).filter(|name| has("tmux screen", name))?;
-    let types = |word: &Word| word.literal().is_some_and(|text| has("send send-keys stuff", &text));
+    let name = programs::name(words).filter(|name| has("tmux screen kitty wezterm", name))?;
+    let types = |word: &Word| word.literal().is_some_and(|text| has("send send-keys stuff send-text", &text));
     let keys: Vec<Cow<'_, str>> =
         words.iter().skip_while(|word| !types(word)).skip(1).filter_map(Word::literal).collect();
     let is_value = |at: usize| {
@@ -355,8 +355,8 @@ fn typed_text(words: &[Word]) -> Option<String> {
         text => text.to_owned(),
     };
     let typed: String = keys.map(key).collect();
-    // Only screen has signs for keys within a text.
-    let ends = ENDS.iter().filter(|_| name == "screen");
+    // tmux has no signs for keys within a text.
+    let ends = ENDS.iter().filter(|_| name != "tmux");
     Some(ends.fold(typed, |text, end| text.replace(end, "\n")))
 }
 

@@ -178,23 +178,27 @@ pub(super) fn loss_of_input(part: &Part, analysis: &Analysis) -> Option<CommandL
         Some((part.words.get(at)?.literal()?.into_owned(), part.words.get(at + 1..)?.to_vec()))
     };
     let (name, rest) = subcommand(part)?;
+    let removes_default = |line: &str| {
+        let mut words = line.split_whitespace();
+        let branch = (words.next() == Some("delete")).then(|| words.next()).flatten();
+        branch.is_some_and(is_default)
+    };
+    let lists = |other: &Part| {
+        !std::ptr::eq(other, part)
+            && programs::name(&other.words).is_some_and(|name| name == "git")
+            && subcommand(other).is_some_and(|(name, _)| has("branch for-each-ref show-ref", &name))
+    };
+    let removes_listed = |letter: &str| {
+        part.more_arguments
+            && option(&rest, letter, "").is_some()
+            && analysis.parts.iter().any(lists)
+            && !analysis.parts.iter().any(printing::is_choosing)
+    };
     let removes = match name.as_str() {
-        "update-ref" => part.texts.iter().flat_map(|text| text.lines()).any(|line| {
-            let mut words = line.split_whitespace();
-            let branch = (words.next() == Some("delete")).then(|| words.next()).flatten();
-            branch.is_some_and(is_default)
-        }),
-        "branch" => {
-            let lists = |other: &Part| {
-                !std::ptr::eq(other, part)
-                    && programs::name(&other.words).is_some_and(|name| name == "git")
-                    && subcommand(other).is_some_and(|(name, _)| has("branch for-each-ref show-ref", &name))
-            };
-            part.more_arguments
-                && option(&rest, "D", "").is_some()
-                && analysis.parts.iter().any(lists)
-                && !analysis.parts.iter().any(printing::is_choosing)
+        "update-ref" => {
+            part.texts.iter().flat_map(|text| text.lines()).any(removes_default) || removes_listed("d")
         }
+        "branch" => removes_listed("D"),
         _ => false,
     };
     removes.then(|| ("it removes the default branch, and commits that no other has".to_owned(), None))

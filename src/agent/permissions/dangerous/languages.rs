@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::printing::word_of;
 use super::targets::{Loss, Targets};
-use super::{CommandLoss, programs};
+use super::{CommandLoss, processes, programs};
 use crate::permissions::escapes;
 use crate::permissions::shell::{Part, Piece, Word};
 use crate::permissions::subcommands::has;
@@ -57,17 +57,17 @@ pub(super) fn find_loss(part: &Part, targets: &Targets<'_>) -> Option<CommandLos
     })
 }
 
-/// The loss if a text ends every process of a user: `os.kill(-1, 9)`, `kill 9, -1`.
+/// The loss if a text ends every process of a user: `os.kill(-1, 9)`, `kill 9, -1`, or those listed in `/proc`.
 pub(super) fn find_ended_processes(part: &Part) -> Option<CommandLoss> {
     let ends_all = |text: &String| {
         identifiers(text).filter(|(_, name)| *name == "kill").any(|(start, name)| {
             let given = text.get(start + name.len()..).map(argument).unwrap_or_default();
-            given.split([',', ' ']).any(|word| word == "-1")
+            given.split([',', ' ']).any(|word| word == "-1") || processes::names_every_process(text)
         })
     };
     let mut texts = texts(part, &["kill"]).filter(ends_all);
     texts.next().filter(|_| programs::may_run_texts(part))?;
-    Some((super::processes::EVERY_PROCESS.to_owned(), None))
+    Some((processes::EVERY_PROCESS.to_owned(), None))
 }
 
 /// The commands that a text among the words or the input of a part gives another function word by word:

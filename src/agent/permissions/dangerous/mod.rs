@@ -120,7 +120,9 @@ fn find_dangers<'a>(
         let found = forms.filter_map(|words| of_words(words, part, targets));
         let moved = in_chosen_folder(part);
         let found = found.chain(moved.and_then(|moved| of_words(&moved.words, &moved, targets)));
-        let wanted = |name: &str| is_dangerous(name);
+        // Of other programs these are subcommands: `vagrant halt`.
+        let wanted =
+            |name: &str| is_dangerous(name) && !has(services::ENDING_MACHINE, name) && name != "init";
         let inner = inner_commands(&part.words, part.more_arguments, &wanted);
         let listed = languages::commands(part, targets);
         let cmdlets = powershell::commands(part);

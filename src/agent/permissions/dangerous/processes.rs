@@ -48,14 +48,40 @@ pub(super) fn find_listed_loss(part: &Part, command: &str, analysis: &Analysis) 
     if programs::name(&part.words)? != "kill" {
         return None;
     }
+    let found = Some((EVERY_PROCESS.to_owned(), None));
+    // What is chosen among the names in /proc are numbers of processes.
+    let words =
+        || analysis.parts.iter().flat_map(|part| part.words.iter().chain(part.values.iter().map(|it| &it.1)));
+    let is_given = part.more_arguments || part.words.iter().any(|word| word.literal().is_none());
+    if is_given && words().any(|word| names_every_process(&word.display())) {
+        return found;
+    }
     let (sources, is_chosen) = sources(part, command, analysis);
     let lists_all = |source: &&Part| {
         let name = programs::name(&source.words).unwrap_or_default();
-        let letters = source.words.get(1).and_then(Word::literal).unwrap_or_default();
-        let is_of_user = !letters.starts_with("--") && letters.contains(['u', 'U', 'e', 'A', 'a', 'x']);
-        name == "pgrep" && find_loss(&name, &source.words, source).is_some() || name == "ps" && is_of_user
+        name == "pgrep" && find_loss(&name, &source.words, source).is_some()
+            || name == "ps" && source.words.iter().enumerate().skip(1).any(is_of_user)
     };
-    sources.iter().any(lists_all).then(|| (EVERY_PROCESS.to_owned(), None)).filter(|_| !is_chosen)
+    sources.iter().any(lists_all).then_some(found).flatten().filter(|_| !is_chosen)
+}
+
+/// Whether a word of `ps` makes it list the processes of a user, or all; the first may be options without a dash.
+fn is_of_user((index, word): (usize, &Word)) -> bool {
+    let text = word.literal().unwrap_or_default();
+    let letters = if index == 1 { text.as_ref() } else { text.strip_prefix('-').unwrap_or_default() };
+    // The names of columns are behind `o`.
+    let letters = letters.split('o').next().unwrap_or_default();
+    !text.starts_with("--") && letters.contains(['u', 'U', 'e', 'A', 'a', 'x'])
+}
+
+/// Whether a text names the folder with all processes, or all that is in it: `/proc`, `/proc/[0-9]*`.
+pub(super) fn names_every_process(text: &str) -> bool {
+    text.match_indices("/proc").any(|(at, name)| {
+        let rest = text.get(at + name.len()..).unwrap_or_default().trim_start_matches('/');
+        let before = text.get(..at).unwrap_or_default();
+        !before.ends_with(char::is_alphanumeric)
+            && (rest.is_empty() || rest.starts_with(['*', '[', '?', '\'', '"', '`']))
+    })
 }
 
 /// Whether a word of a text is this one.

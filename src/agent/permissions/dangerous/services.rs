@@ -14,6 +14,10 @@ const UNCOMMITTED: &str = "it loses changes that are not committed";
 const OVERWRITTEN: &str = "it overwrites a branch: commits that only it has are lost";
 const FIRMWARE: &str = "it changes the firmware of this machine, which may no longer start";
 const BACKUPS: &str = "it removes backups";
+const POWER: &str = "it ends or restarts this machine, and what is not saved is lost";
+
+/// Programs that end or restart the machine, whatever their words.
+pub(super) const ENDING_MACHINE: &str = "reboot poweroff halt shutdown";
 
 /// Programs, the words that make them destroy data, and the loss.
 ///
@@ -72,6 +76,7 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     ("aws", "? delete-*|terminate-*|purge-*|schedule-key-deletion", RESOURCES),
     ("gcloud", "* delete|destroy|purge", RESOURCES),
     ("gcloud", "storage rm -r|-R|--recursive", STORED),
+    ("gcloud", "storage rm =**", STORED),
     ("gsutil", "rm -r|-R", STORED),
     ("gsutil", "rb", STORED),
     ("gsutil", "rm =**", STORED),
@@ -146,6 +151,13 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     // Processes, backups, accounts and keys of this machine.
     ("killall5", "", super::processes::EVERY_PROCESS),
     ("loginctl", "terminate-user|kill-user|terminate-session|kill-session", super::processes::EVERY_PROCESS),
+    ("systemctl", "kill|stop|restart user@*|user-*|user.slice|session-*", super::processes::EVERY_PROCESS),
+    ("systemctl loginctl", "reboot|poweroff|halt|kexec|soft-reboot|rescue|emergency|exit", POWER),
+    (ENDING_MACHINE, "", POWER),
+    ("init telinit", "0|1|6|s|S", POWER),
+    ("kexec", "-e|--exec", POWER),
+    ("slay gnome-session-quit", "", super::processes::EVERY_PROCESS),
+    ("fuser", "-k|--kill -m|-M|-c|--mount", super::processes::EVERY_PROCESS),
     ("restic", "forget", BACKUPS),
     ("borg", "delete|prune", BACKUPS),
     ("snapper tmutil", "delete|remove", BACKUPS),
@@ -169,7 +181,9 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     ("hg", "update|up|checkout|co -C|--clean", UNCOMMITTED),
     ("hg", "purge|clean", UNCOMMITTED),
     ("hg sl", "push -f|--force", OVERWRITTEN),
+    ("hg sl", "revert -a|--all", UNCOMMITTED),
     ("hg", "strip", "it removes commits"),
+    ("bfg", "", "it rewrites commits, and what it leaves out is lost"),
     ("svn", "revert -R|--recursive", UNCOMMITTED),
     ("svn", "cleanup --remove-unversioned|--remove-ignored", UNCOMMITTED),
 ];
@@ -325,22 +339,28 @@ fn removing(text: &str) -> Option<&'static str> {
             ("truncate", Some(_)) => Some("TRUNCATE"),
             ("alter", Some("table")) => {
                 let rest: Vec<&str> = words.collect();
+                if rest.get(1) == Some(&"delete") {
+                    return is_of_all(&rest).then_some("DELETE of all rows");
+                }
                 const OTHERS: &str = "constraint index default not";
                 let drops = |pair: &[&str]| matches!(pair, ["drop", what] if !has(OTHERS, what));
                 rest.windows(2).any(drops).then_some("DROP")
             }
             ("delete", Some("from")) => {
-                let rest: Vec<&str> = words.collect();
-                let chooses = rest.iter().position(|word| has("where using limit join", word));
-                let all = chooses.and_then(|at| rest.get(at..)).is_none_or(|chosen| {
-                    let [first, test @ ..] = chosen else { return true };
-                    let test = test.concat();
-                    *first == "where" && has("true 1 1=1 (1=1) 1<>0 notfalse", &test)
-                });
-                all.then_some("DELETE without WHERE")
+                is_of_all(&words.collect::<Vec<_>>()).then_some("DELETE without WHERE")
             }
             _ => None,
         }
+    })
+}
+
+/// Whether the words of a statement choose no rows: there is no condition, or one that is always true.
+fn is_of_all(words: &[&str]) -> bool {
+    let chooses = words.iter().position(|word| has("where using limit join", word));
+    chooses.and_then(|at| words.get(at..)).is_none_or(|chosen| {
+        let [first, test @ ..] = chosen else { return true };
+        let test = test.concat();
+        *first == "where" && has("true 1 1=1 (1=1) 1<>0 notfalse", &test)
     })
 }
 
