@@ -4,6 +4,7 @@ mod candidates;
 mod derived;
 mod found;
 mod outputs;
+mod usual;
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
@@ -27,11 +28,6 @@ const MAX_RESOLVED: usize = 64;
 const MAX_NAMES: usize = 4_000;
 /// The maximum number of folders of other words that a path may be relative to.
 const MAX_FOLDERS: usize = 8;
-/// Variables with folders, whose values commands get from tau.
-const FOLDERS: &[&str] = tau_tools::words!(
-    "TAU_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME CARGO_HOME RUSTUP_HOME GNUPGHOME ZDOTDIR \
-     KUBECONFIG DOCKER_CONFIG CLAUDE_CONFIG_DIR CODEX_HOME"
-);
 /// Variables of the shell that are numbers.
 const NUMBERS: [&str; 7] = ["RANDOM", "SECONDS", "UID", "EUID", "PPID", "LINENO", "SRANDOM"];
 
@@ -108,12 +104,6 @@ impl NamedPath {
             NamedPath::Partly(_) => true,
         }
     }
-}
-
-/// The folder in a variable that the command does not set.
-fn inherited_folder(name: &str) -> Option<PathText> {
-    let value = FOLDERS.contains(&name).then(|| std::env::var_os(name)).flatten().map(PathBuf::from)?;
-    value.is_absolute().then(|| PathText::from(value.as_path()))
 }
 
 impl<'a> Scene<'a> {
@@ -246,7 +236,7 @@ impl<'a> Scene<'a> {
                     number.push(Mark::Digits);
                     vec![number]
                 }
-                _ => vec![inherited_folder(name).unwrap_or_else(PathText::any)],
+                _ => usual::inherited_values(name),
             };
         };
         if splits { values.iter().map(split).collect() } else { values.clone() }

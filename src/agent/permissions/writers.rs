@@ -42,7 +42,7 @@ const GIT_VALUED: &[&str] = tau_tools::words!(
 
 /// Other programs: the words that must be among the first, and the kind they write. `-` is any word except an
 /// option that lists.
-const OTHERS: [(&str, &[&str], ProtectedKind); 57] = [
+const OTHERS: [(&str, &[&str], ProtectedKind); 58] = [
     ("crontab", &[], Startup),
     ("at", &[], Startup),
     ("batch", &[], Startup),
@@ -62,6 +62,7 @@ const OTHERS: [(&str, &[&str], ProtectedKind); 57] = [
     ("rc-update", &["add", "delete"], Startup),
     ("conda", &["init", "config"], Startup),
     ("mamba", &["init", "shell"], Startup),
+    ("rbenv", &["init"], Startup),
     ("uv", &["update-shell"], Startup),
     ("pipx", &["ensurepath"], Startup),
     ("rustup-init", &[], Startup),
@@ -106,8 +107,8 @@ const OTHERS: [(&str, &[&str], ProtectedKind); 57] = [
     ("tau", TAU, ProtectedKind::Tau),
     ("taucode", TAU, ProtectedKind::Tau),
 ];
-/// Settings with a command that a program runs later, see [`super::dangerous::services`].
-const SETTINGS: [(&str, &str); 7] = [
+/// Settings with a command that a program runs later, and subcommands that write such settings, see [`super::dangerous::services`].
+const SETTINGS: [(&str, &str); 17] = [
     ("gh", "config set pager|editor|browser"),
     ("aws", "configure set =CREDENTIAL_PROCESS"),
     ("kubectl oc", "config set-credentials --exec-command"),
@@ -115,6 +116,16 @@ const SETTINGS: [(&str, &str); 7] = [
     ("bundle", "config --global"),
     ("bundle", "config set mirror.*"),
     ("gem", "sources -a|--add"),
+    ("opam", "init"),
+    ("volta", "setup"),
+    ("micromamba", "shell init|reinit"),
+    ("jj", "config set|edit|unset"),
+    ("tmux", "set|set-option default-command|default-shell"),
+    ("tmux", "set-hook"),
+    ("schtasks schtasks.exe", "/create"),
+    ("launchctl", "submit"),
+    ("systemctl", "set-environment"),
+    ("update-alternatives alternatives", "--install|--set"),
 ];
 /// Commands of tau that write its settings.
 const TAU: &[&str] = &["add", "auth", "import", "login", "mcp", "remove", "uninstall", "update"];
@@ -247,6 +258,7 @@ fn writes_words(words: &[Word], more_arguments: bool) -> Option<ProtectedKind> {
     let literals: Vec<Cow<'_, str>> = words.iter().filter_map(|word| word.literal()).collect();
     // The operand of funcsave is a name of the user's.
     let only_lists = name != "funcsave" && literals.iter().any(|word| LISTING.contains(&word.as_ref()))
+        || *name == *"rbenv" && literals.iter().any(|word| word == "-")
         || *name == *"go" && !literals.iter().any(|word| word == "-w" || word == "-u")
         || ["crontab", "at"].contains(&name) && literals.iter().any(|word| word == "-l" || word == "-c");
     let is_one = first.is_empty() || literals.iter().take(4).any(|word| first.contains(&word.as_ref()));

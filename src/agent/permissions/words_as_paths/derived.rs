@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::candidates::{self, candidates, in_text};
-use super::{NamedPath, Scene};
+use super::{NamedPath, Scene, usual};
 use crate::permissions::folders;
 use crate::permissions::path_text::{Mark, PathText};
 use crate::permissions::shell::{Part, Piece};
@@ -48,6 +48,7 @@ impl Scene<'_> {
     /// The names that a part writes without naming them as one.
     pub(super) fn derived_names(&self, part: &Part) -> Vec<PathText> {
         let mut found = self.link_targets(part);
+        found.extend(usual::places_in_programs(part));
         let program = folders::program(part);
         let operands = || self.names_in(part).into_iter();
         if has(UNPACKING, &program) {

@@ -1,5 +1,7 @@
-//! Substitutions of which it is known that they print a number, the name of a commit, or the working directory.
+//! Substitutions of which it is known that they print a number, the name of a commit, the working directory, or a folder
+//! of settings.
 
+use super::usual::{HOOKS, USER_SITE};
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 
@@ -70,6 +72,16 @@ fn variable(part: &Part) -> Option<&'static str> {
     let [number, directory] = VARIABLES;
     let is_number = match (&*name, literals.first().map(AsRef::as_ref)) {
         ("pwd", None) => return Some(directory),
+        ("python" | "python3", Some("-m")) if literals.ends_with(&["site".into(), "--user-site".into()]) => {
+            return Some(USER_SITE);
+        }
+        ("systemd-path", Some("user-configuration")) => return Some("XDG_CONFIG_HOME"),
+        ("git", Some("config")) if literals.last().is_some_and(|last| last.eq_ignore_ascii_case(HOOKS)) => {
+            return Some(HOOKS);
+        }
+        ("git", Some("rev-parse")) if literals.last().is_some_and(|last| last == "--git-dir") => {
+            return Some("GIT_DIR");
+        }
         ("nproc", _) => all(&|text| text == "--all"),
         ("date", Some(_)) => all(&|text| is_date(text) || text == "-u"),
         ("id", Some("-u" | "-g")) => literals.len() == 1,
