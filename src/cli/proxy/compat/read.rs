@@ -128,7 +128,8 @@ pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 /// A field with a number of tokens; `None` if it is absent.
 pub(super) fn tokens(value: &Value, field: &str) -> Result<Option<u64>, UserError> {
     let number = set(value, field).map(|value| {
-        value.as_u64().ok_or_else(|| format!("`{field}` must be a whole number, 0 or more").into())
+        let number = value.as_u64().filter(|number| *number > 0);
+        number.ok_or_else(|| format!("`{field}` must be a whole number, 1 or more").into())
     });
     number.transpose()
 }

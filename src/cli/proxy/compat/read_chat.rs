@@ -15,6 +15,9 @@ pub(super) fn read(body: &Value) -> Result<ClientRequest, UserError> {
     if body.get("n").and_then(Value::as_u64).is_some_and(|count| count > 1) {
         return Err("`n` above 1 is not supported by tau proxy".into());
     }
+    if body.get("parallel_tool_calls") == Some(&Value::Bool(false)) {
+        return Err("`parallel_tool_calls` false is not supported by tau proxy".into());
+    }
     let format = body.get("response_format").map(|format| text(format, "type")).unwrap_or_default();
     if !matches!(format, "" | "text") {
         return Err("`response_format` is not supported by tau proxy".into());

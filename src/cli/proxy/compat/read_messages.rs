@@ -20,7 +20,9 @@ const LEVELS: [(u64, ThinkingLevel); 4] = [
 
 /// The request. The error is what is wrong with it, or cannot be passed on.
 pub(super) fn read(body: &Value) -> Result<ClientRequest, UserError> {
-    refuse(body, &["stop_sequences", "mcp_servers", "container"])?;
+    refuse(body, &["stop_sequences", "mcp_servers", "container", "output_format"])?;
+    refuse(body.get("output_config").unwrap_or(&Value::Null), &["format"])?;
+    refuse(body.get("tool_choice").unwrap_or(&Value::Null), &["disable_parallel_tool_use"])?;
     let mut asked = ClientRequest::of(body)?;
     asked.max_tokens = Some(tokens(body, "max_tokens")?.ok_or("`max_tokens` is missing")?);
     (asked.thinking, asked.thinking_budget) = thinking(body)?;

@@ -97,7 +97,34 @@ fn what_cannot_be_passed_on_is_refused() {
                 "image_url": {"url": "data:image/png;base64,@@"}}]}]}),
             "not base64",
         ),
+        (
+            Dialect::Chat,
+            json!({"model": "m", "messages": user, "max_completion_tokens": 0}),
+            "a whole number",
+        ),
         (Dialect::Chat, json!({"model": "m", "messages": user, "n": 2}), "`n`"),
+        (
+            Dialect::Chat,
+            json!({"model": "m", "messages": user, "parallel_tool_calls": false}),
+            "`parallel_tool_calls`",
+        ),
+        (
+            Dialect::Messages,
+            json!({"model": "m", "max_tokens": 1, "messages": user,
+                "tool_choice": {"type": "auto", "disable_parallel_tool_use": true}}),
+            "`disable_parallel_tool_use`",
+        ),
+        (
+            Dialect::Messages,
+            json!({"model": "m", "max_tokens": 1, "messages": user,
+                "output_config": {"effort": "low", "format": {"type": "json_schema", "schema": {}}}}),
+            "`format`",
+        ),
+        (
+            Dialect::Messages,
+            json!({"model": "m", "max_tokens": 1, "messages": user, "output_format": {"type": "json_schema"}}),
+            "`output_format`",
+        ),
         (Dialect::Chat, json!({"model": "m", "messages": user, "stop": ["x"]}), "`stop`"),
         (Dialect::Chat, json!({"model": "m", "messages": user, "tool_choice": "required"}), "tool choices"),
         (
@@ -132,9 +159,13 @@ fn what_cannot_be_passed_on_is_refused() {
         let error = dialect.read(&body).expect_err(why);
         assert!(error.contains(why), "{body}: {error}");
     }
-    for (field, value) in
-        [("stop", json!(null)), ("stop", json!([])), ("functions", json!([])), ("logprobs", json!(false))]
-    {
+    for (field, value) in [
+        ("stop", json!(null)),
+        ("stop", json!([])),
+        ("functions", json!([])),
+        ("logprobs", json!(false)),
+        ("parallel_tool_calls", json!(true)),
+    ] {
         let mut body = json!({"model": "m", "messages": user});
         body[field] = value;
         assert!(Dialect::Chat.read(&body).is_ok(), "{body}");
