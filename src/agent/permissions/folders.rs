@@ -10,7 +10,7 @@ use ignore::overrides::{Override, OverrideBuilder};
 
 use super::path_pattern::JudgedPath;
 use super::programs::{self, Program};
-use super::shell::{DECLARING, Part, Piece, Word};
+use super::shell::{Part, Piece, Word};
 use super::subcommands::has;
 use tau_tools::ignore_files;
 pub(super) use unpacking::unpacks_here;
@@ -111,6 +111,11 @@ pub(super) fn program(part: &Part) -> Cow<'_, str> {
 /// Whether a part runs the commands of a file in the shell.
 pub(super) fn sources(part: &Part) -> bool {
     part.words.first().and_then(Word::literal).is_some_and(|name| has("source .", &name))
+}
+
+/// Whether a part only puts files into the index of git.
+pub(super) fn stages(part: &Part) -> bool {
+    program(part) == "git" && git_subcommand(part).is_some_and(|word| has("add stage", &word))
 }
 
 /// The literal arguments of a part.
@@ -557,38 +562,4 @@ pub(super) fn find(
         }
     }
     Ok(None)
-}
-
-/// Options whose value is prose, or names what is left out, by program.
-const TEXTS: [(&str, &[&str]); 7] = [
-    ("git", &["-m", "--message", "--author", "--date", "--grep", "--format", "--pretty"]),
-    ("gh", &["-t", "--title", "-b", "--body", "-m", "--message", "-q", "--jq", "--label", "-l"]),
-    ("jj", &["-m", "--message"]),
-    ("hg", &["-m", "--message"]),
-    ("pytest", &["-k", "-m"]),
-    ("rsync", &["--exclude"]),
-    ("tar", &["--exclude", "--exclude-vcs"]),
-];
-
-/// Whether a word of a part names no file that it uses.
-pub(super) fn is_text(part: &Part, index: usize) -> bool {
-    let name = program(part);
-    let text = part.words.get(index).and_then(|word| word.pieces.first()).and_then(Piece::text);
-    // It names folders of programs.
-    if text.is_some_and(|text| text.starts_with("PATH=")) && (name == "env" || DECLARING.contains(&&*name)) {
-        return true;
-    }
-    let Some((_, options)) = TEXTS.iter().find(|(program, _)| *program == name) else { return false };
-    let before = index.checked_sub(1).and_then(|before| part.words.get(before)).and_then(Word::literal);
-    let start = text.and_then(|text| text.split_once('=')).map(|(option, _)| Cow::Borrowed(option));
-    let is_one = |option: Option<Cow<'_, str>>| {
-        option.is_some_and(|option| {
-            let cluster = name == "git"
-                && option.starts_with('-')
-                && !option.starts_with("--")
-                && option.ends_with('m');
-            options.contains(&option.as_ref()) || cluster
-        })
-    };
-    is_one(before) || is_one(start.filter(|option| option.starts_with("--")))
 }

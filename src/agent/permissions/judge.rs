@@ -4,6 +4,7 @@ mod argument;
 mod devices;
 mod fed;
 pub(super) mod files;
+mod found;
 mod listings;
 mod texts;
 mod unknown;
@@ -199,6 +200,7 @@ impl Judge<'_> {
             self.part(judged, bare, is_doubted, &analysis, &scene, findings);
             self.commands_in_texts(part, &scene, 0, findings);
             self.judge_given_names(judged, command, &analysis, &scene, findings);
+            self.judge_found_files(part, command, &analysis, &scene, findings);
             let text = command.get(part.span.clone()).unwrap_or_default();
             for finding in findings.iter_mut().skip(before) {
                 finding.part = text.to_owned();
@@ -208,6 +210,9 @@ impl Judge<'_> {
         }
         self.doubts(command, &analysis, bare, findings);
         self.wider_patterns(command, &scene, findings);
+        if let Some(loose) = shell::loosen(command) {
+            self.judge_text_as_command(&loose, false, &scene, 0, findings);
+        }
         self.judge_unknown_targets(command, &parts, &scene, findings, start);
         self.dangers(command, &analysis, &scene, findings);
         if findings.len() == start {

@@ -4,6 +4,7 @@ use super::*;
 
 mod computed;
 mod everyday;
+mod found;
 mod texts;
 mod tracked;
 mod unknown;

@@ -1,7 +1,7 @@
 //! Expands a word to the texts that the shell may make of it: braces, patterns, variables.
 
 use super::path_text::{MAX_ALTERNATIVES, Mark};
-use super::shell::{Piece, Word};
+use super::shell::{FILLED, Piece, Word};
 
 /// A piece of a word that stands for one character, one hole, or a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,12 +24,30 @@ pub(super) fn is_filled_in(word: &Word) -> bool {
     word.is_brace && word.pieces.last() == Some(&Piece::Unknown)
 }
 
+/// A piece with what is put into it.
+fn fill(piece: &Piece) -> Vec<Piece> {
+    let Some(text) = piece.text() else { return vec![piece.clone()] };
+    let texts: Vec<Piece> = text.split(FILLED).map(|text| Piece::Text(text.to_owned())).collect();
+    let mut filled = Vec::new();
+    for text in texts {
+        filled.extend((!filled.is_empty()).then_some(Piece::Unknown));
+        filled.push(text);
+    }
+    filled
+}
+
 /// The expansions of a word's braces, each as the atoms of a text. If they are unknown, the result is a
 /// single text that may be anything.
 pub(super) fn atoms(word: &Word) -> Vec<Vec<Atom>> {
     let unknown = || vec![vec![Atom::Mark(Mark::Any)]];
     if is_filled_in(word) {
-        return unknown();
+        let (_, written) = word.pieces.split_last().unwrap_or((&Piece::Unknown, &[]));
+        let is_named = written.iter().filter_map(Piece::text).any(|text| text.contains(FILLED));
+        if written.first() == Some(&Piece::Unknown) || !is_named {
+            return unknown();
+        }
+        let filled = written.iter().flat_map(fill);
+        return atoms(&word.with_pieces(filled.collect()));
     }
     let mut raw = Vec::new();
     // The first piece of a brace expansion only marks it as one.

@@ -5,6 +5,7 @@ mod derived;
 mod found;
 mod outputs;
 mod usual;
+mod values;
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
@@ -16,9 +17,10 @@ use super::links;
 use super::path_pattern::{JudgedPath, Places, in_normal_form};
 use super::path_text::{MAX_ALTERNATIVES, Mark, PathText};
 use super::programs;
-use super::shell::{Analysis, DECLARING, Direction, Part, Piece, Word};
+use super::shell::{Analysis, Direction, Part, Piece, Word};
 use candidates::{at_home, candidates, in_text, split};
 use derived::ends_in;
+use values::{edit_value, expansion_edit};
 
 /// The maximum number of directories that a command may be in after its `cd`s.
 const MAX_DIRECTORIES: usize = 6;
@@ -106,6 +108,12 @@ impl NamedPath {
     }
 }
 
+/// The arguments of a part that may be files.
+fn used_words(part: &Part) -> impl Iterator<Item = &Word> {
+    let words = part.words.iter().enumerate().skip(1);
+    words.filter(|(index, _)| !super::operands::is_text(part, *index)).map(|(_, word)| word)
+}
+
 impl<'a> Scene<'a> {
     pub(super) fn of(analysis: &'a Analysis, places: &'a Places) -> Self {
         let directories = vec![PathText::from(places.workspace.plain.as_path())];
@@ -133,56 +141,6 @@ impl<'a> Scene<'a> {
             }
         }
         scene
-    }
-
-    /// Records the assignments of a part.
-    fn assign(&mut self, part: &Part) {
-        let name = part.words.first().and_then(Word::literal).unwrap_or_default();
-        for variable in &part.assigned {
-            let mut known = part.values.iter().filter(|(of, _)| of == variable).peekable();
-            let mut values = match known.peek() {
-                Some(_) => known.flat_map(|(_, word)| self.texts(word)).collect(),
-                None => vec![PathText::any()],
-            };
-            if variable == "CDPATH" {
-                self.directories = vec![PathText::any()];
-            }
-            if !part.words.is_empty() {
-                // Its own words still see the previous value.
-                values.push(PathText::any());
-            }
-            self.set(variable, values);
-        }
-        let is_reference =
-            |word: &Word| word.literal().is_some_and(|text| text.starts_with('-') && text.contains('n'));
-        let refers =
-            DECLARING.contains(&name.as_ref()) && name != "export" && part.words.iter().any(is_reference);
-        for word in part.words.iter().skip(1) {
-            let literal = word.pieces.first().and_then(|piece| match piece {
-                Piece::Text(text) => Some(text.as_str()),
-                _ => None,
-            });
-            let Some(text) = literal else { continue };
-            if DECLARING.contains(&name.as_ref()) {
-                let Some((variable, value)) = text.split_once('=') else { continue };
-                let values = match refers {
-                    true => self.value(value, true),
-                    false => word.clone().value_of(variable).map_or_else(Vec::new, |word| self.texts(&word)),
-                };
-                self.set(variable.trim_end_matches('+'), values);
-            } else if ["read", "printf", "getopts", "mapfile", "readarray", "let", "wait"].contains(&&*name) {
-                self.set(text, vec![PathText::any()]);
-            }
-        }
-    }
-
-    fn set(&mut self, variable: &str, values: Vec<PathText>) {
-        let known = self.values.entry(variable.to_owned()).or_default();
-        known.extend(values);
-        known.dedup();
-        if known.len() > MAX_ALTERNATIVES || known.is_empty() {
-            *known = vec![PathText::any()];
-        }
     }
 
     fn change_directory(&mut self, part: &Part, loops: bool) {
@@ -227,6 +185,12 @@ impl<'a> Scene<'a> {
         if name == "HOME" {
             return self.home();
         }
+        if let Some((name, edit)) = expansion_edit(name) {
+            let edited = self.value(name, splits).into_iter().map(|value| edit_value(&value, edit));
+            return edited
+                .map(|value| value.map_or_else(PathText::any, |text| PathText::literal(&text)))
+                .collect();
+        }
         let Some(values) = self.values.get(name) else {
             return match name {
                 "PWD" => self.directories.clone(),
@@ -248,7 +212,9 @@ impl<'a> Scene<'a> {
             return vec![PathText::literal(&text)];
         }
         let printed = outputs::known_outputs(word, self.analysis);
-        let all = super::word_texts::atoms(printed.as_ref().unwrap_or(word));
+        let mut all = super::word_texts::atoms(printed.as_ref().unwrap_or(word));
+        let at_home = outputs::printed_home(word, self.analysis);
+        all.extend(at_home.iter().flat_map(super::word_texts::atoms));
         let mut found = Vec::new();
         for atoms in all {
             found.extend(self.texts_of_atoms(&atoms, word.splits));
@@ -299,7 +265,14 @@ impl<'a> Scene<'a> {
                 _ => vec![PathText::any()],
             };
             let rest = rest.unwrap_or_default();
-            return folders.iter().map(|folder| rest.within(folder)).collect();
+            let below = |folder: &PathText| {
+                // What is below it is relative to it, also where its start is not known.
+                let mut whole = folder.clone();
+                whole.push(Mark::Char('/'));
+                whole.extend(&rest);
+                whole
+            };
+            return folders.iter().map(below).collect();
         }
         for start in ["/proc/", "/dev/fd/"] {
             let Some(rest) = text.strip_prefix(start) else { continue };
@@ -420,6 +393,7 @@ impl<'a> Scene<'a> {
 
     /// The values that the command itself gives to a variable.
     pub(super) fn assigned_values(&self, name: &str) -> &[PathText] {
+        let name = expansion_edit(name).map_or(name, |(name, _)| name);
         self.values.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -430,7 +404,7 @@ impl<'a> Scene<'a> {
             let linked = several.clone().flat_map(|part| self.link_targets(part));
             let linked = linked.flat_map(|text| self.folders_of(&text)).take(MAX_FOLDERS);
             // The first word is a program.
-            let words = several.clone().flat_map(|part| part.words.iter().skip(1));
+            let words = several.clone().flat_map(used_words);
             linked.chain(words.flat_map(|word| self.folder(word)).take(MAX_FOLDERS)).collect()
         })
     }
@@ -443,6 +417,17 @@ impl<'a> Scene<'a> {
             .map(PathText::path)
             .collect::<Option<Vec<_>>>()
             .filter(|known| !known.is_empty())
+    }
+
+    /// The only folders that a part can run in, as it runs behind `cd`; `None` if it does not, or they are unknown.
+    pub(super) fn entered_folders(&self, part: &Part) -> Option<Vec<PathBuf>> {
+        if part.entered.is_empty() || !self.analysis.functions.is_empty() {
+            return None;
+        }
+        let below: PathBuf =
+            part.entered.iter().map(|word| word.literal().map(Cow::into_owned)).collect::<Option<_>>()?;
+        let known = self.directories_of(part)?;
+        Some(known.into_iter().map(|folder| in_normal_form(folder.join(&below))).collect())
     }
 
     /// The known directories that parts may run in.
@@ -497,7 +482,7 @@ impl<'a> Scene<'a> {
         let is_editor = changes && programs::is_editor(&program);
         let is_plain = program == "sed" && programs::takes_data(&part.words, part.more_arguments);
         let folders: Vec<PathBuf> = if changes {
-            part.words.iter().skip(1).flat_map(|word| self.folder(word)).take(MAX_FOLDERS).collect()
+            used_words(part).flat_map(|word| self.folder(word)).take(MAX_FOLDERS).collect()
         } else {
             Vec::new()
         };
@@ -511,7 +496,7 @@ impl<'a> Scene<'a> {
         let subcommands = super::operands::subcommands(part);
         for (index, word) in part.words.iter().enumerate().chain(values) {
             let is_argument = part.words.get(index).is_some_and(|it| std::ptr::eq(it, word));
-            if is_argument && super::folders::is_text(part, index) {
+            if is_argument && super::operands::is_text(part, index) {
                 continue;
             }
             // A subcommand is a file only where there is one.

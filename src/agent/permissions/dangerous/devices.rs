@@ -8,7 +8,7 @@ use super::{CommandLoss, DESTROYING};
 use crate::permissions::shell::{Direction, Part, Word, is_taken_apart};
 use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::Scene;
-use crate::permissions::{folders, path_pattern, read_only};
+use crate::permissions::{folders, operands, path_pattern, read_only};
 
 /// Programs that may be given a disk without changing what is on it, or that are judged by their own words.
 const SPARING: &str = "mount umount eject udevadm smartctl blkid losetup swapon swapoff udisksctl pv fuser lsof hdparm \
@@ -76,7 +76,7 @@ pub(super) fn of_words(part: &Part, command: &str, scene: &Scene<'_>) -> Option<
             None if command.contains(FOLDER) => values(word),
             None => None,
         };
-        disk.filter(|_| !folders::is_text(part, index))
+        disk.filter(|_| !operands::is_text(part, index))
     };
     let of_words = part.words.iter().enumerate().skip(1).find_map(of_word);
     let disk = of_words.or_else(|| part.texts.iter().find_map(|text| disk_in(text)))?;

@@ -1,7 +1,9 @@
 //! Removals whose operands another command gives: `find ~ | xargs rm -rf`, `rm -rf "$(pwd)"`.
 
-use super::printing::{chooses, gives, is_positional, printed_names, word_of};
-use super::targets::Targets;
+use super::printing::{
+    chooses, gives, is_positional, printed_names, prints_any_folder, prints_home, word_of,
+};
+use super::targets::{Loss, Targets};
 use super::{CommandLoss, find_starts, git, has_option, is_narrowed};
 use crate::permissions::programs;
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
@@ -83,22 +85,24 @@ pub(in crate::permissions) fn sources<'a>(
         }
     }
     let has_script = analysis.parts.iter().any(|other| !other.shell.is_empty() && other.more_arguments);
-    let feeds = |other: &Part| {
-        let behind = command.get(other.span.end..).unwrap_or_default().trim_start();
-        let before = command.get(..other.span.start).unwrap_or_default().trim_end();
-        behind.starts_with('|') && !behind.starts_with("||") || before.ends_with("<(")
-    };
     let is_source = |other: &&Part| {
         let is_within =
             |span: &std::ops::Range<usize>| span.contains(&other.span.start) && *span != part.span;
         !std::ptr::eq(*other, part)
             && (spans.iter().any(is_within)
-                || (is_piped || is_read || is_positional && has_script) && feeds(other)
+                || (is_piped || is_read || is_positional && has_script) && feeds(other, command)
                 || is_positional && gives(other, command))
     };
     let sources: Vec<&Part> = analysis.parts.iter().filter(is_source).collect();
     let is_chosen = sources.iter().any(|part| chooses(part));
     (sources, is_chosen)
+}
+
+/// Whether another part reads what a part prints.
+pub(in crate::permissions) fn feeds(part: &Part, command: &str) -> bool {
+    let behind = command.get(part.span.end..).unwrap_or_default().trim_start();
+    let before = command.get(..part.span.start).unwrap_or_default().trim_end();
+    behind.starts_with('|') && !behind.starts_with("||") || before.ends_with("<(")
 }
 
 /// Whether a program removes what it is given.
@@ -125,6 +129,11 @@ fn printed_loss(part: &Part, is_chosen: bool, is_recursive: bool, targets: &Targ
         let what = if is_narrow { "what it finds below" } else { "everything below" };
         return Some(format!("{what} {}", loss.what()));
     }
-    let loss = printed_names(part)?.iter().find_map(|word| targets.loss(word, part.elsewhere));
-    loss.filter(|_| is_recursive && !is_chosen).map(|loss| loss.what())
+    if !is_recursive || is_chosen && !prints_home(part) {
+        return None;
+    }
+    let loss =
+        printed_names(part).unwrap_or_default().iter().find_map(|word| targets.loss(word, part.elsewhere));
+    let is_any = prints_any_folder(part) && !targets.is_function(part);
+    loss.or_else(|| is_any.then_some(Loss::Unknown)).map(|loss| loss.what())
 }

@@ -32,6 +32,7 @@ use super::words_as_paths::Scene;
 use super::{ApprovalReason, PermissionMode, Verdict};
 use finding::is_narrowed;
 pub(super) use packages::folders_of;
+pub(super) use printing::{is_positional, prints_home};
 use targets::{Loss, Targets};
 use tau_tools::words;
 
@@ -115,6 +116,7 @@ fn find_dangers<'a>(
 ) -> Vec<(Danger, Option<&'a Part>)> {
     let mut dangers: Vec<(Danger, Option<&Part>)> = Vec::new();
     for part in &analysis.parts {
+        let targets = &*targets.of_part(part);
         let renamed = part.renamed.iter().filter(|words| words.first() != part.words.first());
         let forms = std::iter::once(&part.words).chain(renamed);
         let found = forms.filter_map(|words| of_words(words, part, targets));
@@ -269,14 +271,17 @@ fn is_showing(name: &str, text: &str) -> bool {
 }
 
 /// Whether there is an option: one of these letters, or a long one, also abbreviated. An unknown word may be
-/// it.
+/// it, unless it has a `/`.
 fn has_option(arguments: &[Word], letters: &str, long: &str) -> bool {
     arguments.iter().any(|word| match word.literal() {
         Some(text) => match text.strip_prefix("--") {
             Some(name) => !name.is_empty() && long.starts_with(name),
             None => text.starts_with('-') && text.contains(|c| letters.contains(c)),
         },
-        None => word.splits && word.may_be_option(),
+        None => {
+            let is_path = word.pieces.iter().filter_map(Piece::text).any(|text| text.contains('/'));
+            word.splits && word.may_be_option() && !is_path
+        }
     })
 }
 

@@ -2,12 +2,22 @@
 
 use super::has_option;
 use crate::permissions::links;
-use crate::permissions::programs;
+use crate::permissions::programs::{self, Program};
 use crate::permissions::shell::{Part, Piece, Word};
 use crate::permissions::subcommands::has;
 
 /// Programs that print the names of the files that they are given, or that are in the folders they are given.
-const NAMING: &str = "ls echo printf realpath readlink dirname fd fdfind tree du set";
+const NAMING: &str = "ls echo printf realpath readlink dirname fd fdfind tree du set stat";
+/// Programs that print, of a project, files in it, values, or what they are given, and no whole folder that holds it.
+const PLAIN: &str = "ls echo printf realpath readlink dirname fd fdfind tree du set stat find basename cat tac head tail grep \
+                     egrep fgrep rg ag sed awk gawk cut tr sort uniq comm diff paste tee xargs jq yq column rev wc seq date \
+                     mktemp uname hostname arch whoami id nproc which type command tar unzip zipinfo pwd read test docker podman kubectl pgrep ps lsof";
+/// Subcommands of git that print the names of folders.
+const GIT_PLACES: &str = "worktree config var";
+/// Programs that print the home directory among the variables or the users.
+const TELLING: &str = "printenv env getent set declare export";
+/// Names for the home directory in programs in other languages.
+const HOME: &str = "home homedir expanduser getpwuid getpwnam userprofile";
 /// Programs that leave out lines, so that less is removed.
 const CHOOSING: &str = "grep egrep fgrep rg head tail sed awk comm uniq fzf jq";
 
@@ -37,14 +47,49 @@ pub(super) fn word_of(text: &str) -> Word {
 }
 
 /// Whether a word is an argument of a function or a script, such as `"$1"`.
-pub(super) fn is_positional(word: &Word, command: &str) -> bool {
+pub(in crate::permissions) fn is_positional(word: &Word, command: &str) -> bool {
     let text = command.get(word.span.clone()).unwrap_or_default();
     ["$1", "${1", "$@", "${@", "$*", "$0"].iter().any(|argument| text.contains(argument))
+}
+
+/// Whether a part prints the name of the home directory.
+pub(in crate::permissions) fn prints_home(part: &Part) -> bool {
+    let Some(name) = programs::name(&part.words) else { return false };
+    let literals = || part.words.iter().skip(1).filter_map(Word::literal);
+    if has(TELLING, &name) {
+        return name == "getent" || literals().all(|text| text == "HOME" || text.starts_with('-'));
+    }
+    let is_home = |text: &str| {
+        let lower = text.to_lowercase();
+        let mut names = lower.split(|c: char| !c.is_ascii_alphanumeric());
+        names.any(|name| !name.is_empty() && has(HOME, name)) || text.contains("'~") || text.contains("\"~")
+    };
+    let mut texts = literals().chain(part.texts.iter().map(|text| text.as_str().into()));
+    programs::runs_texts(&name) && texts.any(|text| is_home(&text))
+}
+
+/// Whether a part may print the name of any folder.
+pub(super) fn prints_any_folder(part: &Part) -> bool {
+    let Some(name) = programs::name(&part.words) else { return false };
+    if name != "git" {
+        return !has(PLAIN, &name);
+    }
+    let place = Program::find_by_name("git").map_or(1, |git| git.subcommand(&part.words).0.start);
+    let mut words = part.words.iter().skip(place).filter_map(Word::literal);
+    match words.next().as_deref() {
+        Some("rev-parse") => {
+            words.any(|word| ["--git-", "--show-", "--abs"].iter().any(|start| word.starts_with(start)))
+        }
+        subcommand => subcommand.is_some_and(|subcommand| has(GIT_PLACES, subcommand)),
+    }
 }
 
 /// The words that a part prints as names; `None` if it prints something else.
 pub(super) fn printed_names(part: &Part) -> Option<Vec<Word>> {
     let name = programs::name(&part.words)?;
+    if prints_home(part) {
+        return Some(vec![word_of("~")]);
+    }
     let arguments = part.words.get(1..).unwrap_or_default();
     let has_word = |sought: &str| arguments.iter().any(|word| word.literal().as_deref() == Some(sought));
     let is_operand = |word: &&Word| !word.literal().is_some_and(|text| text.starts_with('-'));

@@ -1,5 +1,6 @@
 //! Determines the loss when a path is removed with everything in it.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
@@ -61,6 +62,7 @@ impl Loss {
 }
 
 /// The context in which words are resolved.
+#[derive(Clone)]
 pub(super) struct Targets<'a> {
     /// The known working directories.
     directories: Vec<PathBuf>,
@@ -70,6 +72,12 @@ pub(super) struct Targets<'a> {
     pub scene: &'a Scene<'a>,
     command: &'a str,
     analysis: &'a Analysis,
+}
+
+/// Whether this is the name of a variable, with nothing that changes its value, and no argument.
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| !c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// The placeholder for an unknown part of a word.
@@ -87,6 +95,21 @@ impl<'a> Targets<'a> {
         Targets { directories, has_others, places, scene, command, analysis }
     }
 
+    /// Those of a part, which runs only in the folders that it entered before.
+    pub(super) fn of_part(&self, part: &Part) -> Cow<'_, Self> {
+        // A function may change the directory.
+        if part.entered.is_empty() || !self.analysis.functions.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let mut directories = self.directories.clone();
+        for folder in &part.entered {
+            let text = self.text(folder, false);
+            directories.iter_mut().for_each(|directory| *directory = directory.join(&text));
+        }
+        directories.dedup();
+        Cow::Owned(Targets { directories, ..self.clone() })
+    }
+
     /// The loss if the paths named by a word are removed.
     pub(super) fn loss(&self, word: &Word, elsewhere: bool) -> Option<Loss> {
         self.loss_of(word, elsewhere, 0)
@@ -101,10 +124,36 @@ impl<'a> Targets<'a> {
             true => self.loss_if_empty(&text, elsewhere),
             false => self.loss_of_text(&text, elsewhere),
         });
-        known.or_else(|| {
+        let known = known.or_else(|| {
             let filled = if depth < MAX_FILLED { self.expansions(word) } else { Vec::new() };
             filled.iter().find_map(|word| self.loss_of(word, elsewhere, depth + 1))
-        })
+        });
+        known.or_else(|| self.may_print_any(word).then_some(Loss::Unknown))
+    }
+
+    /// Whether a word is all that a command prints which may print the name of any folder.
+    fn may_print_any(&self, word: &Word) -> bool {
+        let is_unknown = |piece: &Piece| *piece == Piece::Unknown;
+        let is_all = |piece: &Piece| match piece {
+            Piece::Text(text) => text.chars().all(|c| "/.".contains(c)),
+            Piece::Glob(c) => *c == '*',
+            Piece::Unknown => true,
+            Piece::Home | Piece::Variable(_) => false,
+        };
+        if word.is_brace || !word.pieces.iter().any(is_unknown) || !word.pieces.iter().all(is_all) {
+            return false;
+        }
+        let is_within = |part: &&Part| {
+            word.span.start < part.span.start && part.span.end < word.span.end && !self.is_function(part)
+        };
+        let mut within = self.analysis.parts.iter().filter(is_within);
+        !within.clone().any(printing::chooses) && within.any(printing::prints_any_folder)
+    }
+
+    /// Whether a part calls a function of the command, whose commands are judged on their own.
+    pub(super) fn is_function(&self, part: &Part) -> bool {
+        let name = part.words.first().and_then(Word::literal);
+        name.is_none_or(|name| self.analysis.functions.iter().any(|function| *function == name))
     }
 
     /// The words that a word becomes if it begins with what a command prints, with a part of a variable, or with a
@@ -119,8 +168,8 @@ impl<'a> Targets<'a> {
             return Vec::new();
         }
         let begun = match word.pieces.get(first) {
-            Some(Piece::Unknown) => self.substitution_words(word),
-            Some(Piece::Variable(name)) => self.set(name),
+            Some(Piece::Variable(name)) if is_name(name) => self.set(name),
+            Some(Piece::Unknown | Piece::Variable(_)) => self.substitution_words(word),
             _ => return Vec::new(),
         };
         let join = |mut word: Word| {
@@ -160,7 +209,8 @@ impl<'a> Targets<'a> {
         let is_given = printing::is_positional(word, self.command);
         let givers =
             self.analysis.parts.iter().filter(|part| is_given && printing::gives(part, self.command));
-        let within = within.into_iter().filter(|_| !is_chosen).chain(givers);
+        let is_printed = |part: &&Part| !is_chosen || printing::prints_home(part);
+        let within = within.into_iter().filter(is_printed).chain(givers);
         let printed = within.filter_map(printing::printed_names).flatten();
         printed.chain(shortened).collect()
     }
@@ -294,10 +344,8 @@ impl<'a> Targets<'a> {
     /// The loss of a path, which may contain `*` and other wildcards.
     fn loss_of_path(&self, path: &Path) -> Option<Loss> {
         // All of a folder counts as the folder.
-        let is_all =
-            |name: &str| !name.is_empty() && name.chars().all(|c| "*.?[]!".contains(c)) && name.contains('*');
         let mut path = path.to_owned();
-        while path.file_name().and_then(|name| name.to_str()).is_some_and(is_all) {
+        while path.file_name().and_then(|name| name.to_str()).is_some_and(is_any_name) {
             path.pop();
         }
         let text = without_classes(path.to_str()?);
@@ -334,6 +382,14 @@ impl<'a> Targets<'a> {
         };
         is_history.then_some(Loss::History(path))
     }
+}
+
+/// Whether a pattern of a name is that of almost all: `*`, `?*`, `[a-zA-Z]*`.
+fn is_any_name(name: &str) -> bool {
+    let letters = ["a-z", "A-Z"].iter().any(|range| name.contains(range));
+    let ranges = if letters { "a-z A-Z 0-9 _" } else { "" };
+    let bare = ranges.split_whitespace().fold(name.to_owned(), |name, range| name.replace(range, ""));
+    bare.contains('*') && bare.chars().all(|c| "*.?[]!".contains(c))
 }
 
 /// A pattern in which names with classes, such as `[[:alpha:]]`, are any names from there on.

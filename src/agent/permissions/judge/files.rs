@@ -228,7 +228,8 @@ impl Judge<'_> {
         findings: &mut Vec<Finding>,
     ) {
         // Sourcing a file reads it; its commands are not judged.
-        let is_used = if only_reads || folders::sources(part) { Use::Read } else { Use::Write };
+        let is_read = only_reads || folders::sources(part) || folders::stages(part);
+        let is_used = if is_read { Use::Read } else { Use::Write };
         let names_only = folders::reads_names_only(part);
         // A pattern in a command that prints names shows that there is a file with keys, and nothing of it.
         let lists = only_reads && names_only && part.words.iter().any(Word::has_glob);

@@ -17,6 +17,8 @@ const LISTING: &str = "find bfs fd fdfind rg ls dir vdir tree du";
 /// Functions that change files, beside those that open them for writing.
 const CHANGING: &str = "write write_text write_bytes writeFile writeFileSync appendFile appendFileSync outputFile \
                         file_put_contents rename replace unlink unlinkSync remove truncate chmod symlink";
+/// Functions that unpack files into a folder.
+const UNPACKING: &str = "unpack_archive extractall";
 /// Modes in which files are opened for writing.
 const MODES: &str = "a w x a+ w+ r+ ab wb at wt > >> +< a:utf-8 w:utf-8";
 /// Functions that list a folder with all below it.
@@ -98,8 +100,9 @@ impl Judge<'_> {
         let names: Vec<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
         let has_one = |of: &str| names.iter().any(|name| !name.is_empty() && has(of, name));
         let literals: Vec<&str> = literals(text).into_iter().map(|(literal, _)| literal).collect();
-        let changes = has_one(CHANGING) || literals.iter().any(|literal| has(MODES, literal));
-        if !has_one(FINDING) || !(changes || has_one(READING)) {
+        let changes =
+            has_one(CHANGING) || has_one(UNPACKING) || literals.iter().any(|literal| has(MODES, literal));
+        if !(has_one(FINDING) || has_one(UNPACKING)) || !(changes || has_one(READING)) {
             return None;
         }
         let is_used = if changes { Use::Write } else { Use::Read };

@@ -11,7 +11,7 @@ use crate::permissions::rule::Pattern;
 use crate::permissions::shell::{self, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::{NamedPath, Scene};
-use crate::permissions::{Verdict, folders, programs};
+use crate::permissions::{Verdict, folders, operands, programs};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -32,26 +32,38 @@ impl Judge<'_> {
         if depth == MAX_DEPTH || texts.is_empty() {
             return;
         }
-        let before = findings.len();
         for text in texts {
-            let analysis = links::analysis(&text);
-            let scene = scene.inside(&analysis);
-            for inner in &analysis.parts {
-                let mut inner = Part { elsewhere: inner.elsewhere || part.elsewhere, ..inner.clone() };
-                // `.shell cat x`, `shell cat x`.
-                if !is_command(&inner) && inner.words.len() > 1 {
-                    inner.words.remove(0);
-                }
-                if !is_command(&inner) {
-                    continue;
-                }
-                let JudgedPart { objection, mentions, .. } = self.judged_part(&inner, &scene);
-                self.judge_named_files(&inner, &mentions, objection.is_none(), &scene, findings);
-                for redirect in &inner.redirects {
-                    self.judge_redirect(redirect, &inner, &scene, findings);
-                }
-                self.commands_in_texts(&inner, &scene, depth + 1, findings);
+            self.judge_text_as_command(&text, part.elsewhere, scene, depth, findings);
+        }
+    }
+
+    /// Applies rules on files and protected paths to a text as a command.
+    pub(super) fn judge_text_as_command(
+        &self,
+        text: &str,
+        elsewhere: bool,
+        scene: &Scene<'_>,
+        depth: usize,
+        findings: &mut Vec<Finding>,
+    ) {
+        let before = findings.len();
+        let analysis = links::analysis(text);
+        let scene = scene.inside(&analysis);
+        for inner in &analysis.parts {
+            let mut inner = Part { elsewhere: inner.elsewhere || elsewhere, ..inner.clone() };
+            // `.shell cat x`, `shell cat x`.
+            if !is_command(&inner) && inner.words.len() > 1 {
+                inner.words.remove(0);
             }
+            if !is_command(&inner) {
+                continue;
+            }
+            let JudgedPart { objection, mentions, .. } = self.judged_part(&inner, &scene);
+            self.judge_named_files(&inner, &mentions, objection.is_none(), &scene, findings);
+            for redirect in &inner.redirects {
+                self.judge_redirect(redirect, &inner, &scene, findings);
+            }
+            self.commands_in_texts(&inner, &scene, depth + 1, findings);
         }
         for finding in findings.iter_mut().skip(before) {
             finding.verdict = finding.verdict.min(Verdict::Ask);
@@ -230,7 +242,7 @@ fn texts(part: &Part) -> Vec<String> {
     let values = strict::values(part);
     words.extend(values.filter(|word| is_text(word)).cloned());
     let (before, named) = (words.len(), part.words.iter().enumerate().skip(1));
-    let named = named.filter(|(index, word)| is_text(word) && !folders::is_text(part, *index));
+    let named = named.filter(|(index, word)| is_text(word) && !operands::is_text(part, *index));
     words.extend(named.map(|(_, word)| word).filter(|word| !sets || is_set(word)).cloned());
     let takes_data = || programs::takes_data(&part.words, part.more_arguments);
     if words.len() > before && !sets && (shell::is_taken_apart(&part.words) || takes_data()) {

@@ -2,6 +2,7 @@
 
 use super::{Finding, Judge, JudgedPart};
 use crate::permissions::Verdict;
+use crate::permissions::operands::is_left_out;
 use crate::permissions::path_pattern::JudgedPath;
 use crate::permissions::protected::{
     ProtectedKind, Use, encloses, form_in, may_be_protected, protected_kind,
@@ -36,12 +37,15 @@ impl Judge<'_> {
         if targets.peek().is_none() {
             return;
         }
-        // A program's name is not a file: `pyenv init` does not name `~/.pyenv`.
+        // A program's name is not a file: `pyenv init` does not name `~/.pyenv`. What is left out is not touched.
         let mut text = command.to_owned();
-        for first in parts.iter().filter_map(|judged| judged.part.words.first()) {
-            let is_plain = first.literal().is_some_and(|name| !name.contains(['/', '.']));
-            if is_plain && text.get(first.span.clone()).is_some() {
-                text.replace_range(first.span.clone(), &" ".repeat(first.span.len()));
+        for part in parts.iter().map(|judged| judged.part) {
+            for (index, word) in part.words.iter().enumerate() {
+                let is_name = || word.literal().is_some_and(|name| !name.contains(['/', '.']));
+                let is_other = if index == 0 { is_name() } else { is_left_out(part, index) };
+                if is_other && text.get(word.span.clone()).is_some() {
+                    text.replace_range(word.span.clone(), &" ".repeat(word.span.len()));
+                }
             }
         }
         let own = &self.options.own;

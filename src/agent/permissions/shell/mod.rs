@@ -40,6 +40,9 @@ const MOST_UNSEEN: usize = 8;
 /// The maximum number of simple commands in one command.
 const MOST_PARTS: usize = 400;
 
+/// What stands in a word for what another command puts into it.
+pub(super) const FILLED: &str = "{}";
+
 /// Builtins whose words assign literal values to variables.
 pub(super) const DECLARING: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
 
@@ -69,6 +72,8 @@ pub(super) struct Part {
     pub more_arguments: bool,
     /// Whether it runs in an unknown directory.
     pub elsewhere: bool,
+    /// The folders that `cd` entered before it, see [`Simple`].
+    pub entered: Vec<Word>,
     /// The folders that are chosen for it, from the outside in: each is seen from the one before.
     pub folders: Vec<Word>,
 }
@@ -80,6 +85,8 @@ pub(super) struct Analysis {
     pub doubts: Vec<Doubt>,
     /// The scripts that it gives to shells, with their arguments.
     pub scripts: Vec<String>,
+    /// The functions that it defines.
+    pub functions: Vec<String>,
     /// Whether commands may run more than once, or in another order.
     pub loops: bool,
     /// Whether a descriptor that is written to, such as 1 or 2, may lead to a file that was opened for
@@ -126,6 +133,7 @@ pub(super) fn analyse(command: &str) -> Analysis {
             break;
         }
         let found = structure::read(&source.text, source.depth);
+        analysis.functions.extend(found.functions);
         analysis.loops |= found.loops;
         analysis.reopens |= found.reopens;
         let doubts = found.doubts.into_iter();
@@ -193,6 +201,7 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
         values: simple.values.into_iter().map(|(name, value)| (name, placed(value))).collect(),
         words: simple.words.into_iter().map(placed).collect(),
         texts: simple.texts,
+        entered: simple.entered.into_iter().map(placed).collect(),
         redirects: simple
             .redirects
             .into_iter()
@@ -276,6 +285,12 @@ fn inner_part(outer: &Part, run: wrappers::Run) -> Part {
             literal.is_none_or(|literal| text.is_empty() || literal.contains(text.as_str()))
         });
         if is_replaced {
+            for piece in &mut word.pieces {
+                let token = run.replaced.as_deref().filter(|token| !token.is_empty());
+                if let (Piece::Text(text), Some(token)) = (piece, token) {
+                    *text = text.replace(token, FILLED);
+                }
+            }
             word.pieces.push(Piece::Unknown);
             (word.splits, word.is_brace) = (true, true);
         }
@@ -294,6 +309,7 @@ fn inner_part(outer: &Part, run: wrappers::Run) -> Part {
         renamed: Vec::new(),
         redirects: Vec::new(),
         texts: outer.texts.clone(),
+        entered: outer.entered.clone(),
         outer: chain,
         shell: Vec::new(),
         more_arguments: outer.more_arguments || run.more_arguments,

@@ -58,6 +58,8 @@ pub(in crate::permissions) struct Simple {
     pub redirects: Vec<Redirect>,
     /// Its input in the command itself.
     pub texts: Vec<String>,
+    /// The folders that `cd` entered before it, as it runs only behind these: `cd x && …`.
+    pub entered: Vec<Word>,
 }
 
 /// The texts that a command prints, as far as it is known to: its words, or its input.
@@ -82,6 +84,8 @@ pub(super) struct ParseResult {
     pub doubts: Vec<Doubt>,
     /// The commands in substitutions, to be parsed in turn.
     pub nested: Vec<Range<usize>>,
+    /// The functions that it defines.
+    pub functions: Vec<String>,
     /// Whether commands may run more than once, or in another order.
     pub loops: bool,
     /// Whether a descriptor that is written to, such as 1 or 2, may lead to a file that was opened for reading.

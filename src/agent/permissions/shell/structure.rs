@@ -206,10 +206,18 @@ impl Walk {
 
     fn list(&mut self, list: &CompoundList) {
         for item in &list.0 {
-            self.pipeline(&item.0.first);
-            for next in &item.0.additional {
-                let (AndOr::And(pipeline) | AndOr::Or(pipeline)) = next;
+            let mut entered = Some(Vec::new());
+            let first = std::iter::once((&item.0.first, true));
+            let next = item.0.additional.iter().map(|next| match next {
+                AndOr::And(pipeline) => (pipeline, true),
+                AndOr::Or(pipeline) => (pipeline, false),
+            });
+            for (pipeline, is_behind) in first.chain(next) {
+                let start = self.found.commands.len();
                 self.pipeline(pipeline);
+                let commands = self.found.commands.get_mut(start..).unwrap_or_default();
+                entered =
+                    entered.filter(|_| is_behind).and_then(|entered| enter(pipeline, commands, entered));
             }
         }
     }
@@ -241,6 +249,7 @@ impl Walk {
             }
             Command::Function(function) => {
                 self.found.loops = true;
+                self.found.functions.push(function.fname.value.clone());
                 let start = self.found.commands.len();
                 self.compound(&function.body.0);
                 self.redirects(function.body.1.as_ref(), start);
@@ -349,8 +358,9 @@ impl Walk {
                     }
                     (AssignmentName::VariableName(name), value) if is_prefix => {
                         simple.assigned.push(name.clone());
-                        let whole = matches!(value, AssignmentValue::Scalar(_)) && !assignment.append;
-                        if whole && let Some(value) = self.word(word).and_then(|word| word.value_of(name)) {
+                        let is_scalar = matches!(value, AssignmentValue::Scalar(_));
+                        if is_scalar && let Some(value) = self.word(word).and_then(|word| word.value_of(name))
+                        {
                             simple.values.push((name.clone(), value));
                         }
                         let AssignmentValue::Array(elements) = value else { return };
@@ -441,6 +451,31 @@ impl Walk {
             simple.redirects.push(Redirect { direction, target });
         }
     }
+}
+
+/// Records the folders that were entered before the commands of a pipeline; returns them with the one that it enters.
+/// `None` if that is not known.
+fn enter(pipeline: &Pipeline, commands: &mut [Simple], mut entered: Vec<Word>) -> Option<Vec<Word>> {
+    const CHANGING: [&str; 7] = ["cd", "pushd", "popd", "eval", "source", "command", "builtin"];
+    let name = |simple: &Simple| simple.words.first().and_then(Word::literal).map(Cow::into_owned);
+    let changes = |simple: &Simple| name(simple).is_none_or(|name| CHANGING.contains(&&*name) || name == ".");
+    let is_simple = pipeline.seq.iter().all(|command| matches!(command, Command::Simple(_)));
+    if let ([simple], true) = (&mut *commands, is_simple && !pipeline.bang)
+        && matches!(name(simple).as_deref(), Some("cd" | "pushd"))
+    {
+        let [_, folder] = simple.words.as_slice() else { return None };
+        let is_plain = folder.pieces.iter().all(|piece| matches!(piece, Piece::Text(_) | Piece::Home));
+        let is_other = folder.literal().is_some_and(|text| text.is_empty() || text.starts_with(['-', '+']));
+        entered.push(folder.clone());
+        return Some(entered).filter(|_| is_plain && !is_other);
+    }
+    if commands.iter().any(|simple| !simple.words.is_empty() && changes(simple)) {
+        return None;
+    }
+    commands
+        .iter_mut()
+        .for_each(|simple| simple.entered.splice(0..0, entered.iter().cloned()).for_each(drop));
+    Some(entered)
 }
 
 /// Whether a descriptor other than 0 may lead to a file that is read: it is opened for reading, or is a copy

@@ -36,7 +36,7 @@ pub(in crate::permissions) enum Piece {
     Glob(char),
     /// `~`, the home directory.
     Home,
-    /// The value of a variable.
+    /// The value of a variable or an argument, perhaps with what is left out or replaced in it: `x`, `1`, `x%.c`.
     Variable(String),
     /// Text that only the shell knows: a substitution, a brace expansion, …
     Unknown,
@@ -80,6 +80,11 @@ impl Word {
         Word { pieces: vec![Piece::Text(text.to_owned())], ..Word::default() }
     }
 
+    /// This word with other pieces, none of which are braces.
+    pub(in crate::permissions) fn with_pieces(&self, pieces: Vec<Piece>) -> Self {
+        Word { pieces, is_brace: false, ..self.clone() }
+    }
+
     /// Its text, if it is completely literal.
     pub(in crate::permissions) fn literal(&self) -> Option<Cow<'_, str>> {
         match self.pieces.as_slice() {
@@ -113,11 +118,16 @@ impl Word {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Glob(_)))
     }
 
-    /// The rest after `NAME=`, if the word begins with that.
+    /// The rest after `NAME=`, if the word begins with that; after `NAME+=`, with the variable before it.
     pub(in crate::permissions) fn value_of(mut self, name: &str) -> Option<Word> {
         let Some(Piece::Text(text)) = self.pieces.first_mut() else { return None };
-        let value = text.strip_prefix(name)?.strip_prefix('=')?.to_owned();
-        *text = value;
+        let rest = text.strip_prefix(name)?;
+        let appended = rest.strip_prefix("+=");
+        let is_appended = appended.is_some();
+        *text = appended.or_else(|| rest.strip_prefix('='))?.to_owned();
+        if is_appended {
+            self.pieces.insert(0, Piece::Variable(name.to_owned()));
+        }
         Some(self)
     }
 

@@ -357,6 +357,72 @@ const EVERYDAY_ELSEWHERE: &[&str] = &[
     "node -e 'process.kill(123, 9); console.log(-1)'",
 ];
 
+/// Removals of what another command prints, or of nearly all in a folder.
+const PRINTED: &[&str] = &[
+    "rm -rf $(printenv HOME)",
+    "printenv HOME | xargs rm -rf",
+    "rm -rf $(env | grep ^HOME= | cut -d= -f2)",
+    "rm -rf $(getent passwd me | cut -d: -f6)",
+    "rm -rf $(awk 'BEGIN{print ENVIRON[\"HOME\"]}')",
+    "rm -rf \"$(python3 -c 'import os; print(os.path.expanduser(\"~\"))')\"",
+    "rm -rf $(node -p 'os.homedir()')",
+    "rm -rf $(perl -e 'print $ENV{HOME}')",
+    "rm -rf $(stat -c %n ~)",
+    "H=$(printenv HOME); rm -rf \"$H\"",
+    "for d in $(printenv HOME); do rm -rf \"$d\"; done",
+    "chmod -R 000 $(printenv HOME)",
+    "mv $(printenv HOME) /tmp/x",
+    "rsync -a --delete empty/ $(printenv HOME)",
+    "rm -rf $(npm prefix)",
+    "npm prefix | xargs rm -rf",
+    "git worktree list | awk '{print $1}' | xargs rm -rf",
+    "rm -rf $(cargo locate-project --message-format plain | xargs dirname)",
+    "rm -rf [a-zA-Z]*",
+    "cd build; rm -rf *",
+    "cd build || rm -rf *",
+    "cd build && cd .. && rm -rf *",
+    "cd build && ls; rm -rf *",
+    "cd build && popd && rm -rf *",
+    "cd - && rm -rf *",
+    "cd . && rm -rf *",
+    "cd ~ && rm -rf *",
+    "f() { cd ..; }; cd build && f && rm -rf *",
+    "tar cf x.tar $OPTIONS ~",
+];
+
+const EVERYDAY_PRINTED: &[&str] = &[
+    "cd build && rm -rf *",
+    "(cd build && rm -rf ./*)",
+    "mkdir -p build && cd build && rm -rf * && cmake ..",
+    "pushd build && rm -rf * && popd",
+    "cd dist && find . -delete",
+    "tar czf x.tgz $DIR/",
+    "tar czf x.tgz $(pwd)/.",
+    "tar xzf f -C $DIR/",
+    "tar tf $X/",
+    "tar czf b.tgz -C $DIR/ .",
+    "rm -rf $(cat list)",
+    "rm -rf $(find . -name '*.pyc')",
+    "rm -rf $(ls | grep tmp)",
+    "rm -rf \"$(basename $URL)\"",
+    "rm -rf $(npm prefix)/node_modules",
+    "rm -rf $(git ls-files -o --exclude-standard '*.orig')",
+    "rm -rf build-$(uname -m)",
+    "rm -rf [0-9]*",
+    "cat list | xargs rm -rf",
+    "jq -r '.[]' x.json | xargs rm -rf",
+];
+
+#[test]
+fn what_a_command_prints_may_be_a_folder_whose_removal_is_a_loss() {
+    let rules = permissions(&[("bash", Allow)]);
+    check(&rules, PermissionMode::Auto, Ask, PRINTED);
+    let missed: Vec<&&str> =
+        PRINTED.iter().filter(|text| !command(&rules, PermissionMode::Auto, text).is_dangerous).collect();
+    assert!(missed.is_empty(), "not known as dangerous: {missed:#?}");
+    check(&rules, PermissionMode::Auto, Allow, EVERYDAY_PRINTED);
+}
+
 #[test]
 fn removals_elsewhere_are_asked_in_every_mode() {
     let rules = permissions(&[("bash", Allow)]);

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use super::candidates::{self, candidates, in_text};
 use super::{NamedPath, Scene, usual};
-use crate::permissions::folders;
 use crate::permissions::path_text::{Mark, PathText};
 use crate::permissions::shell::{Part, Piece};
 use crate::permissions::subcommands::has;
+use crate::permissions::{folders, operands};
 
 /// The maximum number of names in a part of which pairs are made.
 const MAX_PAIRED: usize = 16;
@@ -139,7 +139,7 @@ impl Scene<'_> {
         let words = part.words.iter().enumerate().skip(1);
         let may_have = |text: &str| text.contains(['*', '?', '[', '{']) || text.starts_with(':');
         let words = words.filter(|(index, word)| {
-            word.pieces.iter().filter_map(Piece::text).any(may_have) && !folders::is_text(part, *index)
+            word.pieces.iter().filter_map(Piece::text).any(may_have) && !operands::is_text(part, *index)
         });
         let (texts, words): (Vec<PathText>, Vec<PathText>) =
             words.flat_map(|(_, word)| self.texts(word)).partition(candidates::is_text);

@@ -157,7 +157,15 @@ impl Scene<'_> {
         let runs = |word: &Option<Cow<'_, str>>| is(word, "-exec -execdir -ok -okdir -delete");
         let end = tests.iter().position(runs).unwrap_or(tests.len());
         // Each alternative has to name what it finds.
-        let alternatives = tests.get(..end).unwrap_or_default().split(|word| is(word, "-o -or"));
+        let before = tests.get(..end).unwrap_or_default();
+        // What is not entered is not found by what stands behind it.
+        let is_pruned =
+            |alternative: &&[Option<Cow<'_, str>>]| alternative.last().is_some_and(|word| is(word, "-prune"));
+        let acts = end < tests.len() || before.iter().any(|word| is(word, "-print -print0"));
+        let count = before.split(|word| is(word, "-o -or")).count();
+        let alternatives = before.split(|word| is(word, "-o -or")).enumerate();
+        let alternatives = alternatives.filter(|(at, it)| at + 1 == count || !(acts && is_pruned(it)));
+        let alternatives = alternatives.map(|(_, alternative)| alternative);
         let name = |alternative: &[Option<Cow<'_, str>>]| {
             let at = alternative.iter().position(|word| is(word, "-name"))?;
             alternative.get(at + 1)?.as_deref().map(path_text::of_glob)

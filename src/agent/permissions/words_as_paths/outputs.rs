@@ -2,6 +2,7 @@
 //! of settings.
 
 use super::usual::{HOOKS, USER_SITE};
+use crate::permissions::dangerous::prints_home;
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 
@@ -21,8 +22,7 @@ pub(super) fn known_outputs(word: &Word, analysis: &Analysis) -> Option<Word> {
     }
     let within = |part: &&Part| word.span.contains(&part.span.start) && part.span != word.span;
     let mut printing = analysis.parts.iter().filter(within);
-    let mut whole = word.clone();
-    whole.pieces.clear();
+    let mut whole = word.with_pieces(Vec::new());
     // Anything else there, such as `${x:-…}`, makes the word longer.
     let mut length = 0;
     for piece in &word.pieces {
@@ -41,6 +41,17 @@ pub(super) fn known_outputs(word: &Word, analysis: &Analysis) -> Option<Word> {
     let quotes = word.span.len().checked_sub(length)?;
     let is_it = printing.next().is_none() && (quotes == 0 || quotes == 2);
     (is_it && !analysis.parts.iter().any(changes_meaning)).then_some(whole)
+}
+
+/// A word with the home directory in place of what a command in it prints, if one prints that.
+pub(super) fn printed_home(word: &Word, analysis: &Analysis) -> Option<Word> {
+    let prints =
+        |part: &Part| word.span.contains(&part.span.start) && part.span != word.span && prints_home(part);
+    if word.is_brace || !word.pieces.contains(&Piece::Unknown) || !analysis.parts.iter().any(prints) {
+        return None;
+    }
+    let fill = |piece: &Piece| if *piece == Piece::Unknown { Piece::Home } else { piece.clone() };
+    Some(word.with_pieces(word.pieces.iter().map(fill).collect()))
 }
 
 /// Whether a part sets these variables, or where programs are found.
@@ -76,7 +87,9 @@ fn variable(part: &Part) -> Option<&'static str> {
             return Some(USER_SITE);
         }
         ("systemd-path", Some("user-configuration")) => return Some("XDG_CONFIG_HOME"),
-        ("git", Some("config")) if literals.last().is_some_and(|last| last.eq_ignore_ascii_case(HOOKS)) => {
+        ("git", Some("config"))
+            if literals.last().is_some_and(|last| last.eq_ignore_ascii_case("core.hooksPath")) =>
+        {
             return Some(HOOKS);
         }
         ("git", Some("rev-parse")) if literals.last().is_some_and(|last| last == "--git-dir") => {

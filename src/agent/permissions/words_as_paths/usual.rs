@@ -14,12 +14,12 @@ const FOLDERS: &[&str] = tau_tools::words!(
 /// The site-packages of a user.
 pub(super) const USER_SITE: &str = "USER_SITE";
 /// The hooks of a repository.
-pub(super) const HOOKS: &str = "core.hooksPath";
+pub(super) const HOOKS: &str = "HOOKS_PATH";
 /// Variables, and where they usually lead.
 const USUAL: [(&str, &str); 12] = *tau_tools::pairs!(
     "XDG_CONFIG_HOME=~/.config XDG_DATA_HOME=~/.local/share CARGO_HOME=~/.cargo BASH_ENV=~/.bashrc \
      PYTHONSTARTUP=~/.pythonrc MYVIMRC=~/.vimrc GIT_CONFIG_GLOBAL=~/.gitconfig NPM_CONFIG_USERCONFIG=~/.npmrc \
-     __fish_config_dir=~/.config/fish GIT_DIR=.git USER_SITE=~/.local/lib/python3/site-packages core.hooksPath=.githooks"
+     __fish_config_dir=~/.config/fish GIT_DIR=.git USER_SITE=~/.local/lib/python3/site-packages HOOKS_PATH=.githooks"
 );
 /// Names in other languages, which `&` joins, and a file in the place that they stand for.
 const IN_PROGRAMS: [(&str, &str); 8] = *tau_tools::pairs!(

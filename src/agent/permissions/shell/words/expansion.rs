@@ -19,7 +19,11 @@ pub(super) fn expand(lexer: &mut Lexer<'_>, word: &mut Word, quoted: bool) {
         Some('[') => lexer.give_up(start, "arithmetic in an old form"),
         Some('\'') if !quoted => read_ansi_quotes(lexer, word, start),
         Some('"') if !quoted => lexer.give_up(start, "a text that may be translated"),
-        Some('@' | '*' | '#' | '?' | '$' | '!' | '-' | '0'..='9') => {
+        Some(c @ '1'..='9') => {
+            lexer.at += 1;
+            word.pieces.push(Piece::Variable(c.to_string()));
+        }
+        Some('@' | '*' | '#' | '?' | '$' | '!' | '-' | '0') => {
             // All arguments are words, also in quotes.
             word.splits |= lexer.peek() == Some('@');
             lexer.at += 1;
@@ -132,8 +136,11 @@ fn plain_parameter(inner: &str) -> Option<Piece> {
     if name.is_empty() {
         return matches!(inner, "@" | "*" | "#" | "?" | "$" | "!" | "-").then_some(Piece::Unknown);
     }
-    let rest = ELEMENTS.iter().find_map(|all| rest.strip_prefix(all)).unwrap_or(rest);
-    if rest.is_empty() && counted.is_none() && !name.starts_with(|c: char| c.is_ascii_digit()) {
+    let rest = ELEMENTS.iter().find_map(|all| rest.strip_prefix(all)).unwrap_or_else(|| behind_index(rest));
+    let is_digit = |c: char| c.is_ascii_digit();
+    let is_known =
+        counted.is_none() && name != "0" && (!name.starts_with(is_digit) || name.chars().all(is_digit));
+    if rest.is_empty() && is_known {
         return Some(Piece::Variable(name.to_owned()));
     }
     let plain = |text: &str| {
@@ -152,7 +159,17 @@ fn plain_parameter(inner: &str) -> Option<Piece> {
         let operator = operators.iter().find_map(|operator| rest.strip_prefix(operator));
         operator.map_or(rest.is_empty(), plain)
     };
-    value.then_some(Piece::Unknown)
+    let is_edit = is_known && rest.starts_with(['%', '#', '/', '^', ','])
+        || rest.starts_with(':') && rest.contains(is_digit);
+    value.then(|| if is_edit { Piece::Variable(format!("{name}{rest}")) } else { Piece::Unknown })
+}
+
+/// The rest behind an index that is a number, such as `[0]`: it gives one of the elements.
+fn behind_index(rest: &str) -> &str {
+    let index = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    index
+        .filter(|(index, _)| index.bytes().all(|byte| byte.is_ascii_digit()))
+        .map_or(rest, |(_, behind)| behind)
 }
 
 /// `$'…'` with the escapes that every version of bash knows.
