@@ -66,12 +66,7 @@ pub(crate) async fn send<E: Exchange>(exchange: &mut E) -> ExchangeEnd {
 /// `None` when the run is to stop.
 async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> {
     let (keys, model) = (exchange.engine().config.keys.clone(), exchange.model());
-    let key = async move {
-        // Who waits for a message to be saved hears of it before the work on the request.
-        tokio::task::yield_now().await;
-        keys.key(&model).await
-    };
-    let key = match attend_unless_stopped(exchange.engine(), key).await? {
+    let key = match attend_unless_stopped(exchange.engine(), async move { keys.key(&model).await }).await? {
         Ok(key) => key,
         Err(failure) => return Some(Err(failure)),
     };

@@ -137,6 +137,10 @@ impl Answer {
             if let Some(event) = self.queue.pop_front() {
                 return Some(event);
             }
+            if matches!(self.state, State::New(_)) {
+                // Who waits for the user's message to be saved hears of it before the work on the request.
+                tokio::task::yield_now().await;
+            }
             match std::mem::replace(&mut self.state, State::Ended) {
                 State::Ended => return None,
                 State::New(request) => self.begin(&request),
