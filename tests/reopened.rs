@@ -371,7 +371,7 @@ async fn a_process_that_cannot_be_reached_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_does_not_answer_is_named() {
+async fn a_process_that_was_stopped_is_named() {
     let (home, server) = (home(), Server::start(vec![stalls("begun")]).await);
     let (home, url) = (home.path(), server.url());
     let (code, id, err) = run(home, &["-b", "--base-url", &url, "--model", "m", "hello"]);
@@ -381,7 +381,7 @@ async fn a_process_that_does_not_answer_is_named() {
     for args in [&["stop", id][..], &["send", id, "more"], &["logs", "-f", id]] {
         let (code, _, err) = run(home, args);
         assert_eq!(code, Some(3), "{args:?}: {err}");
-        let named = format!("process {}, which has this session open, does not answer", pid.as_raw_nonzero());
+        let named = format!("process {}, which has this session open, is suspended", pid.as_raw_nonzero());
         assert!(err.contains(&named), "{args:?}: {err}");
     }
     kill_process(pid, Signal::KILL).unwrap();

@@ -1,6 +1,8 @@
 //! Words that users bring along: other names of commands, and words typed at a question or a list, which
 //! never reach the model by accident.
 
+use std::path::Path;
+
 use tau::agent::AgentCommand;
 use tau::agent::protocol::approval::ApprovalAnswer;
 use tau::agent::protocol::command::{
@@ -499,9 +501,14 @@ fn words_typed_while_an_editor_is_opened_are_for_the_draft() {
 #[test]
 fn what_is_typed_before_tau_has_the_terminal_is_typed_in_tau() {
     let typed = |keys: &str| {
-        let screen = Screen::prepared("stty sane; printf begun; sleep 2", "--model demo", 80, 24);
+        let script =
+            "stty sane; printf begun; until [ -e typed ]; do sleep 0.1; done; exec \"$TAU_BIN\" --model demo";
+        let screen = Screen::program(Path::new("/bin/sh"), &["-c", script], 80, 24);
         screen.wait_for("begun");
         screen.type_keys(keys);
+        // The terminal echoes what it has taken.
+        screen.wait_for(keys.split('\r').find(|line| !line.is_empty()).unwrap());
+        std::fs::write(screen.home().join("work/typed"), "").unwrap();
         screen
     };
     typed("/resume\r").wait_for("Sessions of this directory");
