@@ -167,7 +167,7 @@ fn every_variable_is_documented_and_exists() {
 /// Flags of programs other than tau.
 const OTHERS: &[&str] = tau::tools::words!(
     "address alone archived delete do dry-run exec-path force grep hard iglob profile prune registry release repo runs tau \
-     upload-pack user writable"
+     upload-pack user user-site writable"
 );
 
 /// The flags in a text, without their dashes.

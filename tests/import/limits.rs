@@ -86,6 +86,15 @@ fn what_is_off_or_denied_there_stays_so() {
             ],
             "enabled = true",
         ),
+    ] {
+        assert_imported(file, text, lines, unwritten);
+    }
+}
+
+/// Settings for which tau has one, which is written or named.
+#[test]
+fn settings_become_those_of_tau() {
+    for (file, text, lines, unwritten) in [
         (
             ".claude/settings.json",
             r#"{"sandbox": {"enabled": true, "network": {"allowedDomains": []}, "excludedCommands": ["docker"]},
@@ -97,7 +106,7 @@ fn what_is_off_or_denied_there_stays_so() {
                 "cleanupPeriodDays left: tau's is retention",
                 "effortLevel: high thinking = high",
                 "editorMode: vim editing_mode = vim",
-            ],
+            ][..],
             "retention",
         ),
         (

@@ -123,23 +123,23 @@ pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Quits, unless background jobs or attempts run: then the user is asked about them.
 pub(super) fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
     match question(model) {
-        Err(effect) => effects.push(effect),
+        Err(effect) => effects.push(*effect),
         Ok(view) => model.overlays.push(Overlay::Leave(view)),
     }
 }
 
 /// The question what becomes of what runs; the error is how to quit without it.
-fn question(model: &Model) -> Result<LeaveView, Effect> {
+fn question(model: &Model) -> Result<LeaveView, Box<Effect>> {
     let mirror = &model.status.mirror;
     let running = mirror.jobs.iter().filter(|job| job.is_running());
     let (count, kept) = running.fold((0, 0), |(count, kept), job| (count + 1, kept + usize::from(job.kept)));
     let attempts = model.attempts.map_or(0, |running| running.count as usize);
     if (count == 0 && attempts == 0) || model.boot.attached.is_some() {
-        return Err(Effect::Quit);
+        return Err(Box::new(Effect::Quit));
     }
     let can_leave = mirror.session.file.is_some() && attempts == 0;
     if kept == count && can_leave {
-        return Err(Effect::Background);
+        return Err(Box::new(Effect::Background));
     }
     Ok(LeaveView::new(count, kept, attempts, can_leave))
 }

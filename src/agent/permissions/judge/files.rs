@@ -233,8 +233,7 @@ impl Judge<'_> {
         let names_only = folders::reads_names_only(part);
         // A pattern in a command that prints names shows that there is a file with keys, and nothing of it.
         let lists = only_reads && names_only && part.words.iter().any(Word::has_glob);
-        for PathMention { path, how, counts } in mentions {
-            let (how, counts) = (*how, *counts);
+        for &PathMention { ref path, how, counts } in mentions {
             if matches!(path, NamedPath::Partly(text) if text.is_open()) && names_no_file(part) {
                 continue;
             }

@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::fs::{self, FileType};
+use std::fs::FileType;
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
+use tau_tools::regular_files::read_capped;
 
 use super::{Finding, Judge};
 use crate::permissions::dangerous::fed::{feeds, sources};
@@ -31,7 +32,7 @@ const FINDING: &str = "find fd fdfind";
 const NAMES: &str = "-name -iname";
 const GREPPING: &str = "grep egrep fgrep rgrep rg";
 
-/// What a search finds, as far as its words say it.
+/// The files that a search finds, as far as its words say it.
 #[derive(Default)]
 struct Search {
     /// The folders in which it begins.
@@ -122,8 +123,7 @@ impl Judge<'_> {
         };
         let text = PathText::from(path);
         let holds = |text: &String| {
-            let is_small = kind.is_file() && path.metadata().is_ok_and(|found| found.len() <= MAX_SIZE);
-            let read = if is_small { fs::read(path).ok() } else { None };
+            let read = kind.is_file().then(|| read_capped(path, MAX_SIZE).ok()).flatten();
             read.is_some_and(|read| String::from_utf8_lossy(&read).to_lowercase().contains(text))
         };
         let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
@@ -148,7 +148,7 @@ impl Judge<'_> {
 }
 
 impl Search {
-    /// What a part finds; `None` if it finds no hidden files, or does not search.
+    /// The search that a part makes; `None` if it finds no hidden files, or does not search.
     fn of(part: &Part, scene: &Scene<'_>) -> Option<Search> {
         let program = folders::program(part);
         let words: Vec<_> = part.words.iter().map(|word| word.literal().unwrap_or_default()).collect();

@@ -40,7 +40,7 @@ const MOST_UNSEEN: usize = 8;
 /// The maximum number of simple commands in one command.
 const MOST_PARTS: usize = 400;
 
-/// What stands in a word for what another command puts into it.
+/// The mark in a word for text that another command puts into it.
 pub(super) const FILLED: &str = "{}";
 
 /// Builtins whose words assign literal values to variables.

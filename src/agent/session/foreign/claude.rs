@@ -54,7 +54,7 @@ impl<'a> Glance<'a> {
 
     /// The words of the user in a line; nothing in other lines, and in a command of the program itself, which the
     /// message before may have announced.
-    pub(super) fn said(&self, is_announced: bool) -> UserText {
+    pub(super) fn user_text(&self, is_announced: bool) -> UserText {
         if self.kind.as_deref() != Some("user")
             || self.is_meta
             || self.is_sidechain

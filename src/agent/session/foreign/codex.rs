@@ -123,7 +123,7 @@ fn is_compaction_output(value: &Value) -> bool {
 }
 
 /// The words of the user in a line; nothing in other lines.
-pub(super) fn said(line: &[u8]) -> UserText {
+pub(super) fn user_text(line: &[u8]) -> UserText {
     // Long lines of other kinds come before it.
     if !has(line, b"\"user\"") {
         return UserText::Nothing;

@@ -305,7 +305,7 @@ struct ForeignFacts {
 }
 
 impl ForeignFacts {
-    fn said(&mut self, words: UserText) {
+    fn add_text(&mut self, words: UserText) {
         let start = |text: &str| title::opening(text).map(|line| line.chars().take(PROMPT).collect());
         match words {
             UserText::Prompt(text) | UserText::Slash(text) => {
@@ -408,7 +408,7 @@ impl Look for ClaudeSession {
             }
             Some(_) => {}
             None => {
-                self.seen.said(glance.said(self.is_announced));
+                self.seen.add_text(glance.user_text(self.is_announced));
                 if glance.message.is_some() {
                     self.is_announced = glance.is_caveat();
                 }
@@ -446,12 +446,12 @@ impl Look for CodexSession {
         if let Some(time) = codex::time(line) {
             self.seen.time(time);
         }
-        let words = codex::said(line);
+        let words = codex::user_text(line);
         // Its output is in the same line.
         if codex::is_answer(line) || matches!(words, UserText::Command(_)) {
             self.seen.message();
         }
-        self.seen.said(words);
+        self.seen.add_text(words);
     }
 
     fn facts_mut(&mut self) -> &mut ForeignFacts {
