@@ -58,7 +58,7 @@ struct PreparedRun {
 pub(crate) fn run(args: CliArgs) -> Exit {
     let is_json = args.front_end(StandardStreams::here()) == FrontEnd::Json;
     let read = |setup: &Setup| {
-        prompts::check_readable(&setup)?;
+        prompts::check_readable(setup)?;
         stdin_prompts::text(&setup.args.prompts)
     };
     run_prompts(&args, read, is_json, None)
