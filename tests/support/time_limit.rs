@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The longest wait for anything without a limit of its own. Far beyond the needs of a loaded machine.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_secs(120);
 /// Prompt operations end before this, even on a busy machine. A wrong wait caused by a test takes at least
 /// twice as long.
 pub const SOON: Duration = Duration::from_secs(20);
