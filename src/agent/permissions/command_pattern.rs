@@ -108,7 +108,7 @@ impl CommandPattern {
         }
         let bare = bare_text(text);
         if bare.contains(|c: char| c.is_whitespace() && !matches!(c, ' ' | '\t')) {
-            return Some("it has a blank that is none in commands; type it again");
+            return Some("it has a character that only looks like a space; type the space again");
         }
         let closes_first = bare.find(')').is_some_and(|end| bare.find('(').is_none_or(|start| end < start));
         // `;` may end a `find -exec`.

@@ -212,7 +212,7 @@ fn place(path: &Path) -> Option<Rc<Place>> {
     Some(once(|known| &mut known.places, path.as_os_str(), look))
 }
 
-/// The type of the file that a path leads to; `None` if there is none.
+/// The type of the file at a path, with links followed; `None` if it does not exist.
 pub(super) fn target_kind(path: &Path) -> Option<FileType> {
     match kind(path)? {
         FileType::Symlink => rustix::fs::stat(path).ok().map(|facts| FileType::from_raw_mode(facts.st_mode)),

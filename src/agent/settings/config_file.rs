@@ -42,7 +42,7 @@ impl ConfigFile {
         self.text.as_ref().map(Option::as_deref)
     }
 
-    /// Its text; empty if there is none, or it cannot be read.
+    /// Its text; empty if the file is missing or unreadable.
     pub fn text_or_empty(&self) -> &str {
         self.text().ok().flatten().unwrap_or_default()
     }

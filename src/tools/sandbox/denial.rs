@@ -20,7 +20,7 @@ use crate::paths;
 const MAX_LINES: usize = 200;
 /// The longest line that is read, in bytes.
 const MAX_LINE_LEN: usize = 2_000;
-/// The maximum number of denied files that are told about.
+/// The maximum number of denied files that a result names.
 const MAX_TOLD: usize = 3;
 
 /// The part of the policy that denied something.

@@ -158,7 +158,7 @@ impl Scene<'_> {
         let end = tests.iter().position(runs).unwrap_or(tests.len());
         // Each alternative has to name what it finds.
         let before = tests.get(..end).unwrap_or_default();
-        // What is not entered is not found by what stands behind it.
+        // Later alternatives never see what `-prune` skips.
         let is_pruned =
             |alternative: &&[Option<Cow<'_, str>>]| alternative.last().is_some_and(|word| is(word, "-prune"));
         let acts = end < tests.len() || before.iter().any(|word| is(word, "-print -print0"));

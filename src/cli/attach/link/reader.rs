@@ -16,7 +16,7 @@ use tau_agent::provider::sse::{SseFrame, SseParser};
 
 /// Maximum silence of a stream: the server sends a sign of life three times as often.
 const SILENCE: Duration = Duration::from_secs(45);
-/// Time after which the user is told that the stream is not open yet.
+/// How long to wait for the stream before telling the user that it is not open yet.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Capacity of the queue of frames.
 const WAITING: usize = 16;
