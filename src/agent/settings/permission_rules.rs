@@ -274,7 +274,7 @@ mod tests {
             ("shell(touch *)", "bash"),
             ("terminal(touch *)", "bash(touch *)"),
             ("bash(rm *), bash(touch *)", "a rule for each"),
-            ("bash(touch\u{a0}*)", "type it again"),
+            ("bash(touch\u{a0}*)", "type the space again"),
         ] {
             for list in ["deny", "ask"] {
                 assert!(
