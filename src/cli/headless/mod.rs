@@ -27,7 +27,6 @@ use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, warn};
 use crate::process::runtime;
 use crate::process::signals::Signals;
-use crate::upkeep;
 use output_schema::OutputSchema;
 use stdin_prompts::JsonPrompts;
 use tau_agent::catalogue::keys::KeySource;
@@ -243,10 +242,7 @@ pub(crate) fn with_signals(front_end: impl AsyncFnOnce(Signals) -> Exit) -> Exit
     };
     let exit = runtime.block_on(async {
         match Signals::for_batch() {
-            Ok(signals) => {
-                upkeep::sweep_scratch_later();
-                front_end(signals).await
-            }
+            Ok(signals) => front_end(signals).await,
             Err(error) => fail(Exit::Config, &format!("cannot watch for signals: {error}")),
         }
     });

@@ -1,6 +1,7 @@
 //! The sessions that this process serves to others: their hub, socket and records.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,9 +10,11 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::registry::{Ending, Keeper, Registry};
+use super::rights;
 use super::socket::LiveSocket;
 use crate::compose::Setup;
 use crate::process::exit::Exit;
+use crate::process::socket_folder;
 use crate::serve::hub::{HelperChannel, Hub, HubLimits};
 use crate::serve::metrics::Metrics;
 use crate::tui::extension_watch::DirectoryWatch;
@@ -70,8 +73,7 @@ impl Hosting {
         let (stop, stopped) = watch::channel(false);
         let serving = socket.serve(listener, &hub, &metrics, stopped);
         let changes = hub.changes();
-        let sessions = setup.settings.session_root(&paths);
-        upkeep::do_later(move || lock::sweep(&sessions));
+        remove_left_behind(setup, socket.folder());
         Ok(Hosting { hub, registry, changes, stop, serving, metrics, paths, socket, watch })
     }
 
@@ -165,6 +167,18 @@ impl Hosting {
         // A client that does not read its last bytes must not delay the end.
         let _ = tokio::time::timeout_at(Instant::now() + GRACE, self.serving).await;
     }
+}
+
+/// Removes later what processes that were killed have left: sockets, notes of who has a session open, and rights of
+/// sessions that are no more.
+fn remove_left_behind(setup: &Setup, sockets: PathBuf) {
+    let paths = setup.paths.clone();
+    let sessions = setup.settings.session_root(&paths);
+    upkeep::sweep_later(&setup.paths, move || {
+        socket_folder::remove_dead(&sockets);
+        lock::sweep(&sessions);
+        rights::sweep(&paths);
+    });
 }
 
 /// Follows the changes of served sessions, if any are served. Safe to drop before it completes.

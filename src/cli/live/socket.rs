@@ -21,7 +21,6 @@ use crate::serve::hub::Hub;
 use crate::serve::metrics::Metrics;
 use crate::serve::routes;
 use crate::tui::extension_watch::DirectoryWatch;
-use crate::upkeep;
 use tau_agent::extensions::watched::Interest;
 use tau_agent::settings::Paths;
 use tau_tools::path_text;
@@ -49,8 +48,6 @@ impl Drop for LiveSocket {
 /// Binds a socket of this process.
 fn listen(paths: &Paths) -> io::Result<(PathBuf, UnixListener)> {
     let folder = socket_folder::private(paths)?;
-    let swept = folder.clone();
-    upkeep::do_later(move || socket_folder::remove_dead(&swept));
     let path = folder.join(format!("{}.sock", socket_folder::own_name()));
     let listener = UnixListener::bind(&path)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
@@ -81,6 +78,11 @@ impl LiveSocket {
         let (folder, name) = (self.path.parent()?, self.path.file_name()?);
         let names = Interest::Names { names: BTreeSet::from([name.to_owned()]), contents: false };
         DirectoryWatch::new(&BTreeMap::from([(folder.to_owned(), names)]))
+    }
+
+    /// The folder of all sockets.
+    pub fn folder(&self) -> PathBuf {
+        self.path.parent().unwrap_or(&self.path).to_owned()
     }
 
     /// Its address for clients.

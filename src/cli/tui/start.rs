@@ -38,14 +38,13 @@ use crate::live::host;
 use crate::live::own_flags;
 use crate::live::published::PublishedSession;
 use crate::live::record::{self, KeptScreen, LiveRecord};
-use crate::live::rights;
 use crate::process::exit::{Exit, Refusal, fail};
 use crate::process::signals::Signals;
 use crate::process::{crash, plain, waiter};
 use crate::serve::facts::Facts;
 use crate::serve::hub::HelperChannel;
 use crate::services::Services;
-use crate::upkeep::{self, daily};
+use crate::upkeep::daily;
 use tau_agent::engine::behavior::OnAsk;
 use tau_agent::engine::task;
 use tau_agent::provider::http::RuntimeThread;
@@ -264,7 +263,6 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
         setup.keep_flag_choices(&mut config.behavior);
     }
     setup.restore_later(&mut config);
-    let scratch = Arc::clone(&config.scratch);
     let facts = Facts::of(&config);
     let helpers = (!setup.args.no_session).then(HelperChannel::default);
     config.behavior.join_deltas = true;
@@ -281,11 +279,6 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
         offer.map(|offer| AgentCommand::Session(SessionCommand::Change(offer))).into_iter().collect();
     commands.extend(setup.args.goal());
     commands.push(list_commands());
-    let paths = setup.paths.clone();
-    upkeep::do_later(move || {
-        scratch.sweep();
-        rights::sweep(&paths);
-    });
     let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::new(services, sender);
     let (news_sender, news) = mpsc::channel(NEWS);
