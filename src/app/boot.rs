@@ -16,6 +16,7 @@ use super::screen_place::ScreenPlace;
 use super::screen_settings::ScreenSettings;
 use crate::overlays::offer::Offers;
 use tau_protocol::approval::PermissionMode;
+use tau_protocol::live_session::BoardList;
 use tau_protocol::model::{Model as AiModel, ThinkingLevel};
 use tau_protocol::trust::Folder;
 
@@ -73,8 +74,8 @@ pub struct Boot {
     pub offers: Offers,
     /// The place that an earlier screen on this session kept when it was left.
     pub restored: Option<ScreenPlace>,
-    /// Open the board first.
-    pub board: bool,
+    /// Open the board first, with these sessions.
+    pub board: Option<BoardList>,
     /// Open the session picker first.
     pub pick_session: bool,
 }

@@ -224,6 +224,8 @@ fn board() {
     let list = BoardList { sessions: rows.clone(), servers: Vec::new() };
     super::overlays::reply(&mut screen, ScreenReply::Board(list.clone()));
     frames(&mut screen, "board");
+    let first = text(&Screen::boot(Boot { board: Some(list.clone()), ..boot() }).draw());
+    assert!(first.contains("delete the old files"), "`tau board` shows them at once: {first}");
     let missing =
         |name: &str, why: Option<&str>| MissingServer { name: name.into(), why: why.map(str::to_owned) };
     let afar = LiveRow {

@@ -6,7 +6,7 @@ use super::{approval, attempts, questions, sessions};
 use crate::effect::Effect;
 use crate::model::{Answering, Model};
 use crate::overlays::board::{BoardChoice, BoardView, REFRESH};
-use crate::overlays::list::{List, report};
+use crate::overlays::list::report;
 use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
 use crate::request::{EditorSource, ScreenRequest, Ticket};
@@ -18,10 +18,20 @@ use tau_protocol::query::QueryAnswer;
 use tau_tools::user_error::UserError;
 
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    let list = List::waiting(model.ask(ScreenRequest::Board { known: false }, effects));
-    let asked = model.now;
+    show(model, BoardView::default(), effects);
+}
+
+/// Opens the board with what is known of its sessions.
+pub(super) fn open_with(model: &mut Model, list: BoardList, effects: &mut Vec<Effect>) {
+    let mut view = BoardView::default();
+    view.fill(list);
+    show(model, view, effects);
+}
+
+fn show(model: &mut Model, view: BoardView, effects: &mut Vec<Effect>) {
     model.answering = None;
-    model.overlays.push(Overlay::Board(Box::new(BoardView { list, asked, ..BoardView::default() })));
+    model.overlays.push(Overlay::Board(Box::new(view)));
+    ask(model, false, effects);
 }
 
 /// Looks at the sessions again from time to time, while the board is open.

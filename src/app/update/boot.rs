@@ -40,8 +40,8 @@ pub fn boot(boot: Boot) -> (Model, Vec<Effect>) {
     if boot.pick_session {
         sessions::open(&mut model, false, &mut effects);
     }
-    if boot.board {
-        board::open(&mut model, &mut effects);
+    if let Some(list) = &boot.board {
+        board::open_with(&mut model, list.clone(), &mut effects);
     }
     let waiting = boot.folders.iter().filter(|folder| folder.is_open()).cloned();
     trust::push_questions(&mut model, waiting);

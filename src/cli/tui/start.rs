@@ -35,6 +35,7 @@ use crate::compose::session_lookup::short_id;
 use crate::compose::{ComposedAgent, DEFAULT_THEME, Setup, environment, offers, sandbox, sessions};
 use crate::headless::prompts;
 use crate::live::host;
+use crate::live::listed::RowCache;
 use crate::live::own_flags;
 use crate::live::published::PublishedSession;
 use crate::live::record::{self, KeptScreen, LiveRecord};
@@ -59,6 +60,7 @@ use tau_app::{self, Msg};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{AgentCommand, SessionChange, SessionCommand, TaskCommand};
 use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
+use tau_protocol::live_session::BoardList;
 use tau_protocol::query::Query;
 use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
 use tau_protocol::session_row::SessionOrigin;
@@ -422,7 +424,10 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
             None => offers::of(&setup.args, settings, &setup.project, &setup.keys),
         },
         restored: None,
-        board: setup.args.board,
+        board: setup
+            .args
+            .board
+            .then(|| BoardList { sessions: RowCache::default().rows(&setup.paths), servers: Vec::new() }),
         pick_session: setup.args.resume.is_some(),
     };
     (boot, Memo::new(depth, custom))
