@@ -86,6 +86,9 @@ fn words(kind: AhoCorasickKind) -> Option<Words> {
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::LeftmostFirst)
         .kind(Some(kind))
+        // The states of second letters, if dense, take most of the memory of the first automaton, which every process
+        // keeps.
+        .dense_depth(1)
         .build(anchors.iter().map(|(word, _)| word))
         .ok()?;
     Some((automaton, anchors.into_iter().map(|(_, anchor)| anchor).collect()))
