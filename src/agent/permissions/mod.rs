@@ -118,6 +118,15 @@ impl RuleSource {
             RuleSource::File { is_project: false, .. } => RuleScope::User,
         }
     }
+
+    /// Whether the user made it: not a project, nor a skill or a prompt template.
+    fn is_of_user(&self) -> bool {
+        match self {
+            RuleSource::Session => true,
+            RuleSource::Granted(_) => false,
+            RuleSource::File { is_project, .. } => !is_project,
+        }
+    }
 }
 
 impl fmt::Display for RuleSource {
@@ -322,8 +331,11 @@ impl Permissions {
             let rules = self.rules.iter().filter(move |rule| rule.list == list);
             rules.map(|rule| &rule.rule).collect()
         };
+        let of_user =
+            self.rules.iter().filter(|rule| rule.list == Verdict::Allow && rule.source.is_of_user());
         let judge = Judge {
             allow: list(Verdict::Allow),
+            allow_of_user: of_user.map(|rule| &rule.rule).collect(),
             ask: list(Verdict::Ask),
             deny: list(Verdict::Deny),
             options: &self.options,
@@ -395,6 +407,12 @@ pub(crate) fn only_reads(command: &str, cwd: &Path) -> bool {
 /// Whether this rule alone would have allowed the call, if it were an allow rule.
 pub fn covers(rule: &Rule, tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> bool {
     remaining_findings(std::iter::once(rule), tool, access, cwd, home).is_empty()
+}
+
+/// Whether this rule, if it were an allow rule, would have allowed a part of the call.
+pub(crate) fn covers_part(rule: &Rule, tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> bool {
+    let left = |rules: &[&Rule]| remaining_findings(rules.iter().copied(), tool, access, cwd, home).len();
+    left(&[rule]) < left(&[])
 }
 
 /// The parts of the call that these rules alone would not have allowed.

@@ -91,12 +91,12 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether a rule allows a part, and names the words that make it dangerous.
+    /// Whether a rule of the user allows a part, and names the words that make it dangerous.
     fn names(&self, part: &Part, danger: &Danger) -> bool {
         let Some(named) = danger.named.as_ref().filter(|_| self.mode != PermissionMode::Plan) else {
             return false;
         };
-        self.allow.iter().any(|rule| {
+        self.allow_of_user.iter().any(|rule| {
             let Pattern::Command(pattern) = rule.pattern() else { return false };
             let has_all = || named.iter().all(|word| pattern.literals().contains(word));
             let of_outer = |(words, _): &(Vec<Word>, usize)| pattern.matches(words);
