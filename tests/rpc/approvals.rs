@@ -109,6 +109,42 @@ async fn new_rules_are_written_where_they_hold_and_hold_at_once() {
     assert_eq!(trust, Trust::Trusted, "what tau wrote for the user is trusted");
 }
 
+/// A client's answer is about the call that waits: its rules cover that, and are no wider than a project's.
+#[tokio::test]
+async fn an_answer_of_a_client_allows_only_calls_like_this_one() {
+    let touch = Call("c", "bash", json!({"command": "touch one"}));
+    let answers = vec![vec![touch, USE], vec![Say("ok"), STOP]];
+    let mut client = Client::with(Player::new(answers), RpcEvents::Auto, |config| {
+        config.tools = Toolbox::all();
+        config.behavior.permission_mode = PermissionMode::Ask;
+        config.behavior.on_ask = OnAsk::Ask;
+        config.behavior.rules_of_clients = Some(Vec::new());
+    });
+    client.ask(json!({"type": "prompt", "message": "go"})).await;
+    let request = client.until("approval_requested").await["request"].clone();
+    let always = |rules: &[&str], scope: &str| json!({"type": "answer_approval", "approvalId": request["id"], "decision": "allow_always", "rules": rules, "scope": scope});
+    for (rules, why) in [
+        (&["bash(*)"][..], "no more than a project"),
+        (&["bash"], "no more than a project"),
+        (&["*"], "no more than a project"),
+        (&["bash(make)"], "is not about this call"),
+        (&["write(src/**)"], "is not about this call"),
+        (&["edit(./**)"], "is not about this call"),
+        (&["bash(touch one)", "bash(rm one)"], "is not about this call"),
+    ] {
+        for scope in ["session", "user"] {
+            client.ask(always(rules, scope)).await;
+            let said = client.until("notice").await;
+            assert!(said["text"].as_str().unwrap().contains(why), "{rules:?}: {said}");
+        }
+    }
+    let listed = client.ask(json!({"type": "get_permission_rules"})).await["data"]["rules"].clone();
+    assert_eq!(listed, json!([]), "none of them was added");
+    client.ask(always(&["bash(touch one)"], "session")).await;
+    client.settled().await;
+    assert!(client.dir.path().join("one").exists());
+}
+
 /// A project in a folder of its own, and the settings of a user.
 fn project() -> (tempfile::TempDir, tempfile::TempDir, Paths) {
     let (dir, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -9,6 +9,7 @@ use super::agent_handle::StartAgent;
 use super::helper_role::Rights;
 use crate::engine::base::meter::Meter;
 use crate::extensions::helper_kinds::HelperKind;
+use tau_protocol::approval::ApprovalRequest;
 use tau_protocol::command::{AgentCommand, QuestionCommand};
 use tau_protocol::event::AgentEvent;
 use tau_tools::delegate::{HelperLink, HelperReport, HelperRequest, HelperState};
@@ -53,7 +54,7 @@ pub(crate) struct RunningHelper {
     /// The questions that it waits for.
     pub(crate) asked: Vec<String>,
     /// Its calls that wait for approval.
-    pub(crate) approvals: Vec<String>,
+    pub(crate) approvals: Vec<ApprovalRequest>,
     /// Whether a limit has ended its run, which the next notice names.
     pub(crate) is_limited: bool,
     pub(crate) meter: Meter,

@@ -143,6 +143,9 @@ pub struct ApprovalReason {
     pub path: Option<PathBuf>,
 }
 
+/// The rule for all files in the working directory.
+pub const ALL_EDITS: &str = "edit(./**)";
+
 /// The decision on a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case", rename_all_fields = "camelCase")]

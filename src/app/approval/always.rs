@@ -7,11 +7,8 @@ use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
 use crate::outcome::KeyOutcome;
 use crate::overlays::list_keys::answer_key;
-use tau_protocol::approval::{ApprovalAnswer, RuleScope};
+use tau_protocol::approval::{ALL_EDITS, ApprovalAnswer, RuleScope};
 use tau_tools::access::Preview;
-
-/// The rule for all files in the working directory.
-const ALL_EDITS: &str = "edit(./**)";
 
 /// One offered meaning of "always".
 #[derive(Clone, Debug, PartialEq)]

@@ -19,7 +19,7 @@ use super::helper_role::MAX_DEPTH;
 use super::live_helper::LiveHelper;
 use super::state::Engine;
 use crate::extensions::helper_kinds::HelperKind;
-use tau_protocol::approval::{ApprovalAnswer, ApprovalOutcome, RuleScope, is_sandbox_rule};
+use tau_protocol::approval::{ApprovalAnswer, ApprovalOutcome, ApprovalRequest, RuleScope, is_sandbox_rule};
 use tau_protocol::command::{QuestionCommand, Queue, RunCommand, TaskCommand};
 use tau_protocol::event::{AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, TaskEvent, TurnEvent};
 use tau_protocol::model::Model;
@@ -238,8 +238,9 @@ fn on_helper_end(engine: &mut Engine, number: u32) {
     for id in std::mem::take(&mut helper.asked) {
         engine.emit(QuestionEvent::AskWithdrawn { id });
     }
-    for id in std::mem::take(&mut helper.approvals) {
-        engine.emit(QuestionEvent::ApprovalEnded { id, outcome: ApprovalOutcome::Withdrawn });
+    for request in std::mem::take(&mut helper.approvals) {
+        let outcome = ApprovalOutcome::Withdrawn;
+        engine.emit(QuestionEvent::ApprovalEnded { id: request.id, outcome });
     }
     if helper.reply.is_some() {
         reply(&mut helper);
@@ -278,13 +279,13 @@ fn take_question(engine: &mut Engine, number: u32, event: QuestionEvent) {
                 Some(inner) => format!("{name}, {inner}"),
                 None => name,
             });
-            helper.approvals.push(request.id.clone());
+            helper.approvals.push((*request).clone());
             show_state(helper);
             engine.emit(QuestionEvent::ApprovalRequested { request });
         }
         QuestionEvent::ApprovalEnded { id, outcome } => {
             let id = outer_id(number, &id);
-            helper.approvals.retain(|known| *known != id);
+            helper.approvals.retain(|known| known.id != id);
             show_state(helper);
             engine.emit(QuestionEvent::ApprovalEnded { id, outcome });
         }
@@ -353,7 +354,11 @@ fn answer(engine: &mut Engine, number: u32, command: QuestionCommand) {
     let command = match command {
         QuestionCommand::AnswerApproval { id, answer } => {
             stops = matches!(answer, ApprovalAnswer::Deny { stop: true, .. });
-            let Some(answer) = widen_answer(engine, answer) else { return };
+            let outer = outer_id(number, &id);
+            let helper = engine.helpers.get(number);
+            let request = helper.and_then(|helper| helper.approvals.iter().find(|known| known.id == outer));
+            let Some(request) = request.cloned() else { return };
+            let Some(answer) = widen_answer(engine, &request, answer) else { return };
             QuestionCommand::AnswerApproval { id, answer }
         }
         command @ QuestionCommand::Answer { .. } => command,
@@ -372,17 +377,21 @@ fn answer(engine: &mut Engine, number: u32, command: QuestionCommand) {
     }
 }
 
-/// The answer for a helper, after what it allows from now on was added here, for all helpers. `None` if that
+/// The answer to a helper's request, after what it allows from now on was added here, for all helpers. `None` if that
 /// failed: the call is still waiting.
-fn widen_answer(engine: &mut Engine, answer: ApprovalAnswer) -> Option<ApprovalAnswer> {
+fn widen_answer(
+    engine: &mut Engine,
+    request: &ApprovalRequest,
+    answer: ApprovalAnswer,
+) -> Option<ApprovalAnswer> {
     let ApprovalAnswer::AllowAlways { rules, scope, hunks } = answer else { return Some(answer) };
-    if scope == RuleScope::Once {
-        return Some(ApprovalAnswer::AllowAlways { rules, scope, hunks });
-    }
-    if let Err(why) = gate::allow_helpers(engine, &rules, scope) {
+    if let Err(why) = gate::allow_helpers(engine, request, &rules, scope) {
         let hint = "the call is still waiting; change the rule, or allow it once";
         engine.notice(NoticeLevel::Warning, format!("cannot add the rule: {why}"), Some(hint));
         return None;
+    }
+    if scope == RuleScope::Once {
+        return Some(ApprovalAnswer::AllowAlways { rules, scope, hunks });
     }
     Some(match rules.iter().any(|rule| is_sandbox_rule(rule)) {
         true => ApprovalAnswer::AllowAlways { rules, scope: RuleScope::Session, hunks },

@@ -462,13 +462,17 @@ fn judge_again(engine: &mut Engine) {
 /// Adds what the user allows by a helper's call, for this agent and its helpers.
 pub(crate) fn allow_helpers(
     engine: &mut Engine,
+    request: &ApprovalRequest,
     rules: &[String],
     scope: RuleScope,
 ) -> Result<(), UserError> {
+    rule_list::check_answer(engine, request, rules, scope)?;
+    if scope == RuleScope::Once {
+        return Ok(());
+    }
     if let Some(path) = rules.iter().find(|rule| is_sandbox_rule(rule)) {
         sandbox_gate::add_writable(engine, path, scope)?;
     } else {
-        rule_list::check(rules)?;
         for rule in rules {
             let add = NewRule { list: Verdict::Allow, rule: rule.clone(), scope };
             rule_list::change(engine, &RuleChange { remove: None, add: Some(add) })?;
@@ -486,8 +490,9 @@ fn allow_always(
     rules: &[String],
     scope: RuleScope,
 ) -> Result<Option<Arc<SandboxPolicy>>, UserError> {
-    if engine.approvals.get(id).is_none_or(|call| !call.request.adds_path()) {
-        rule_list::check(rules)?;
+    let Some(waiting) = engine.approvals.get(id) else { return Ok(None) };
+    rule_list::check_answer(engine, &waiting.request, rules, scope)?;
+    if !waiting.request.adds_path() {
         for rule in rules {
             let add = NewRule { list: Verdict::Allow, rule: rule.clone(), scope };
             rule_list::change(engine, &RuleChange { remove: None, add: Some(add) })?;

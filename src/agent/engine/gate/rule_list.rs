@@ -3,8 +3,8 @@
 use super::sandbox_gate;
 use crate::engine::host::RuleEdit;
 use crate::engine::state::Engine;
-use crate::permissions::{self, Rule, RuleInForce, RuleSource, Verdict};
-use tau_protocol::approval::RuleScope;
+use crate::permissions::{self, Rule, RuleInForce, RuleSource, Verdict, grant};
+use tau_protocol::approval::{ALL_EDITS, ApprovalRequest, RuleScope};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::rules::{ListedRule, PermissionRules, RuleChange};
 use tau_tools::toolbox;
@@ -24,6 +24,39 @@ pub(in crate::engine) fn check(rules: &[String]) -> Result<(), UserError> {
         return Err("name a rule".into());
     }
     rules.iter().try_for_each(|rule| parse_rule(rule).map(drop))
+}
+
+/// Checks the rules of an answer. A client decides on this call only, so each of its rules has to be one that was
+/// suggested, or to be about the call and no wider than one of a project. Fails for a text that is no rule, and for a
+/// wider one.
+pub(in crate::engine) fn check_answer(
+    engine: &Engine,
+    request: &ApprovalRequest,
+    rules: &[String],
+    scope: RuleScope,
+) -> Result<(), UserError> {
+    if !request.adds_path() {
+        check(rules)?;
+    }
+    if engine.config.behavior.rules_of_clients.is_none() {
+        return Ok(());
+    }
+    let home = std::env::home_dir();
+    for text in rules.iter().filter(|rule| !request.suggested_rules.contains(rule)) {
+        if request.adds_path() {
+            return Err("a client can make only the suggested path writable".into());
+        }
+        let rule = parse_rule(text)?;
+        let ApprovalRequest { tool_name, access, .. } = request;
+        if !permissions::covers_part(&rule, tool_name, access, engine.cwd(), home.as_deref()) {
+            return Err(format!("`{rule}` is not about this call; use the suggested rules").into());
+        }
+        let is_for_edits = text == ALL_EDITS && scope == RuleScope::Session;
+        if let Some(why) = grant::objection(&rule).filter(|_| !is_for_edits) {
+            return Err(format!("a client allows no more than a project: {why}").into());
+        }
+    }
+    Ok(())
 }
 
 /// Reads the rule files again; returns whether that succeeded.
