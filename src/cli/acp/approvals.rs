@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::calls;
 use super::state::{About, AcpState, PendingRequest, SessionKey};
-use tau_app::printable::{self, fold_blanks, spell_hidden};
+use tau_app::printable::{decision_line, decision_text};
 use tau_protocol::approval::{ApprovalAnswer, ApprovalRequest, RuleScope};
 use tau_protocol::command::QuestionCommand;
 use tau_tools::Preview;
@@ -26,6 +26,9 @@ const ALWAYS: [(&str, RuleScope, &str); 4] = [
     ("always-user", RuleScope::User, "everywhere"),
 ];
 
+/// The most reasons that a question shows.
+const MAX_REASONS: usize = 20;
+
 /// Clients that show one option of each kind, with a label of their own: "Always accept" must not be the
 /// widest rule.
 const NAME_OPTIONS_THEMSELVES: [&str; 1] = ["CodeCompanion.nvim"];
@@ -40,17 +43,17 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalReque
     let Some(session) = state.sessions.get(&key) else { return };
     let cwd = &session.mirror.session.cwd;
     let mut fields = ToolCallUpdateFields::new()
-        .title(decision_text(&request.title))
+        .title(decision_line(&request.title).as_str())
         .kind(calls::kind(&request.tool_name))
         .status(ToolCallStatus::Pending);
     let mut content = match &request.preview {
         Preview::None => Vec::new(),
         Preview::Arguments { arguments } => {
             let text = serde_json::to_string_pretty(arguments).unwrap_or_default();
-            vec![calls::text(&calls::fence(&decision_text(&text)))]
+            vec![calls::text(&calls::fence(decision_text(&text).as_str()))]
         }
         Preview::Command { command } => {
-            vec![calls::text(&calls::fence(printable::decision_text(command).as_str()))]
+            vec![calls::text(&calls::fence(decision_text(command).as_str()))]
         }
         Preview::Change { change } => {
             fields = fields.locations(vec![calls::change_location(cwd, change)]);
@@ -59,7 +62,7 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalReque
                 .hunks
                 .iter_mut()
                 .flat_map(|hunk| &mut hunk.lines)
-                .for_each(|line| *line = decision_text(line));
+                .for_each(|line| *line = decision_text(line).as_str().to_owned());
             calls::diffs(cwd, &change)
         }
     };
@@ -71,15 +74,15 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalReque
     state.ask("session/request_permission", &question, PendingRequest { session: key, about });
 }
 
-/// Text for a decision of the user: clients show neither invisible characters nor the number of blanks.
-fn decision_text(text: &str) -> String {
-    spell_hidden(&fold_blanks(text)).into_owned()
-}
-
-/// The reasons for asking, and the sandbox of the call.
+/// The reasons for asking, the strongest first, and the sandbox of the call.
 fn reasons(request: &ApprovalRequest) -> String {
+    let shown = request.reasons.iter().take(MAX_REASONS);
     let mut lines: Vec<String> =
-        request.reasons.iter().map(|reason| format!("- {}", decision_text(&reason.text))).collect();
+        shown.map(|reason| format!("- {}", decision_line(&reason.text).as_str())).collect();
+    match request.reasons.len().saturating_sub(MAX_REASONS) {
+        0 => {}
+        more => lines.push(format!("- and {more} more reasons")),
+    }
     if let Some(blocked) = &request.blocked {
         let again = if request.ran { "; allowed, it runs a second time" } else { "" };
         lines.push(format!("- the sandbox refuses {blocked}; allowed, it runs without the sandbox{again}"));
@@ -98,11 +101,11 @@ fn choices(request: &ApprovalRequest, one_of_a_kind: bool) -> Vec<PermissionOpti
         options.push(PermissionOption::new(EXACT, words, PermissionOptionKind::AllowAlways));
     }
     if !request.suggested_rules.is_empty() {
-        let rules = decision_text(&request.suggested_rules.join(" and "));
+        let rules = decision_line(&request.suggested_rules.join(" and "));
         options.extend(ALWAYS.iter().map(|(id, _, place)| {
             PermissionOption::new(
                 *id,
-                format!("Always allow {rules} {place}"),
+                format!("Always allow {} {place}", rules.as_str()),
                 PermissionOptionKind::AllowAlways,
             )
         }));
