@@ -75,7 +75,8 @@ fn message_of(message: &Message, redactor: &mut Redactor, out: &mut String) {
 
 /// An answer, its blocks in order. The model is named before its first words.
 fn answer_of(answer: &AssistantMessage, redactor: &mut Redactor, out: &mut String) {
-    let mut name = Some(if answer.model.is_empty() { "Answer" } else { answer.model.as_str() });
+    let model = redactor.text(&answer.model);
+    let mut name = Some(if model.is_empty() { "Answer" } else { model.as_str() });
     let mut text = String::new();
     for block in &answer.content {
         match block {
@@ -92,7 +93,7 @@ fn answer_of(answer: &AssistantMessage, redactor: &mut Redactor, out: &mut Strin
             Block::ToolCall(call) => {
                 speech(&mut name, &mut text, redactor, out);
                 let arguments = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
-                out.push_str(&format!("\n**Call of `{}`**\n\n", call.name));
+                out.push_str(&format!("\n**Call of `{}`**\n\n", redactor.text(&call.name)));
                 fence("json", &redactor.text(&arguments), out);
             }
             Block::Thinking { .. } | Block::Image { .. } | Block::Unknown(_) => {}

@@ -11,6 +11,7 @@ use crate::compose::agent::child_env;
 use crate::compose::environment::Environment;
 use crate::compose::{mcp_servers, sandbox};
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
+use crate::process::masking::{mask_address, mask_words};
 use crate::process::plain;
 use crate::process::runtime;
 use tau_agent::extensions::mcp::oauth::{LoginState, LoginStore, login_command, mcp_command};
@@ -101,10 +102,10 @@ fn format_list(servers: &[ConfiguredServer], settings: &Settings, logins: &Login
     let row = |known: &ConfiguredServer| {
         let what = match &known.server.transport {
             McpTransport::Stdio { command, args, .. } => {
-                let words: Vec<&str> = std::iter::once(command).chain(args).map(String::as_str).collect();
-                words.join(" ")
+                let words: Vec<String> = std::iter::once(command).chain(args).cloned().collect();
+                mask_words(&words).join(" ")
             }
-            McpTransport::Http { url, .. } => url.clone(),
+            McpTransport::Http { url, .. } => mask_address(url),
         };
         let is_on = known.server.enabled && !off.contains(&format!("mcp:{}", known.server.name));
         let state = match (is_on, logins.state(&known.server)) {

@@ -8,22 +8,17 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Val
 
 use super::found::{Change, Meaning, Provider, SetUp};
 use crate::compose::environment::Environment;
+use crate::process::masking::{mask, mask_address, mask_words};
 use crate::process::plain;
 use tau_agent::catalogue::Catalogue;
 use tau_agent::catalogue::user::UserFile;
-use tau_agent::export::Redactor;
 use tau_agent::permissions::Rule;
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport};
 use tau_agent::settings::private_files::{SharedFile, write_private};
 use tau_agent::settings::{MAX_BYTES, table, write};
 use tau_tools::diff;
-use tau_tools::process::secret_variables::secret_name;
-use tau_tools::recognise;
 use tau_tools::regular_files::read_text;
 use tau_tools::user_error::UserError;
-
-/// Shown in place of a value that may be secret.
-const HIDDEN: &str = "…";
 
 /// The setting that names a model.
 const MODEL: &str = "model";
@@ -219,69 +214,6 @@ impl Draft {
         self.agents.push_str(&format!("{line}\n"));
         Ok(())
     }
-}
-
-/// A value as it is shown: variables without their defaults, but nothing that could be a secret.
-fn mask(text: &str) -> String {
-    let (mut shown, mut rest) = (String::new(), text);
-    let hide = |shown: &mut String, part: &str| {
-        if !part.is_empty() && !shown.ends_with(HIDDEN) {
-            shown.push_str(HIDDEN);
-        }
-    };
-    while let Some((before, after)) = rest.split_once("${") {
-        let Some((name, behind)) = after.split_once('}') else { break };
-        hide(&mut shown, before);
-        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if is_name && !before.ends_with('$') {
-            shown.push_str(&format!("${{{name}}}"));
-        } else {
-            hide(&mut shown, name);
-        }
-        rest = behind;
-    }
-    hide(&mut shown, rest);
-    shown
-}
-
-/// The words of a command as they are shown: without values of options whose names suggest secrets, without passwords
-/// in addresses, and without keys of known shapes.
-fn mask_words(words: &[String]) -> Vec<String> {
-    let names_secret = |option: &str| {
-        let name = option.trim_start_matches('-');
-        option.starts_with('-') && (matches!(name, "H" | "header") || secret_name(name.as_ref()).is_some())
-    };
-    let mut is_value = false;
-    let show =
-        |word: &String| match (std::mem::replace(&mut is_value, names_secret(word)), word.split_once('=')) {
-            (true, _) if !word.starts_with('-') => mask(word),
-            (_, Some((name, value))) if names_secret(name) || secret_name(name.as_ref()).is_some() => {
-                is_value = false;
-                format!("{name}={}", mask(value))
-            }
-            _ => mask_address(word),
-        };
-    words.iter().map(show).collect()
-}
-
-/// An address as it is shown: without its password, the values in its query, and keys of known shapes.
-fn mask_address(text: &str) -> String {
-    let (address, query) = match text.split_once('?').filter(|_| text.contains("://")) {
-        Some((address, query)) => (address, Some(query)),
-        None => (text, None),
-    };
-    let without_passwords = recognise::passwords(address).fold(address.to_owned(), |shown, password| {
-        shown.replace(&format!(":{password}@"), &format!(":{}@", mask(password)))
-    });
-    let mut shown = Redactor::new(&[]).text(&without_passwords);
-    if let Some(query) = query {
-        let value = |part: &str| match part.split_once('=') {
-            Some((name, value)) => format!("{name}={}", mask(value)),
-            None => mask(part),
-        };
-        shown.push_str(&format!("?{}", query.split('&').map(value).collect::<Vec<_>>().join("&")));
-    }
-    shown
 }
 
 fn set(file: &mut DocumentMut, key: &str, new: &Value) -> Result<(), UserError> {

@@ -5,6 +5,7 @@
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
+use super::masking::mask_addresses;
 use super::{plain, stderr};
 use tau_protocol::message::StopReason;
 use tau_protocol::run::RunEnd;
@@ -162,7 +163,8 @@ pub fn fail(exit: Exit, reason: &str) -> Exit {
 
 /// Prints a warning for the user on standard error. Never waits for a reader.
 pub(crate) fn warn(text: &str) {
-    let lines: Vec<String> = text.lines().map(|line| plain::line(&without_numbers(line))).collect();
+    let lines: Vec<String> =
+        text.lines().map(|line| plain::line(&mask_addresses(&without_numbers(line)))).collect();
     stderr::write(format!("tau: {}\n", lines.join("\n")).as_bytes());
 }
 

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use tau_agent::export::{Redactor, own_secrets};
 use tau_tools::user_error::UserError;
 use tracing_subscriber::EnvFilter;
 
@@ -32,10 +33,29 @@ pub fn start(state: &Path, filter: &str) -> Result<PathBuf, UserError> {
     let filter = filter.add_directive(without);
     let path = state.join("logs").join("tau.log");
     let file = open(&path).map_err(|error| format!("cannot write the log {}: {error}", path.display()))?;
+    let masked = MaskedLog { file, redactor: Redactor::new(&own_secrets()) };
     let log =
-        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(file));
+        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(masked));
     log.try_init().map_err(|error| format!("cannot start the log: {error}"))?;
     Ok(path)
+}
+
+/// The log without secrets: libraries write what they are given, such as commands of the model.
+struct MaskedLog {
+    file: File,
+    redactor: Redactor,
+}
+
+impl io::Write for MaskedLog {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let masked = self.redactor.text(&String::from_utf8_lossy(event));
+        self.file.write_all(masked.as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Opens the log for appending, for its owner only; never through a link, and only a regular file: opening a

@@ -6,6 +6,7 @@ pub mod crash;
 pub mod exit;
 pub(crate) mod hardening;
 pub mod log;
+pub(crate) mod masking;
 pub(crate) mod outgoing;
 pub mod plain;
 pub(crate) mod runtime;

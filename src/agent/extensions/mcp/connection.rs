@@ -90,7 +90,7 @@ impl Connection {
         place: &Place,
         around: &Arc<McpContext>,
     ) -> Result<Arc<Self>, UserError> {
-        let trouble = Arc::new(Trouble::default());
+        let trouble = Arc::new(Trouble::of(server));
         let limit = start_time(server);
         let opening = Self::open_within(server, place, around, &trouble);
         match timeout(limit, opening).await {

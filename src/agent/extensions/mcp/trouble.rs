@@ -8,10 +8,17 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::settings::mcp_servers::{McpServer, McpTransport};
+
 /// The number of lines of standard error that are kept.
 const LINES: usize = 20;
 /// The maximum length of a line, in bytes.
 const MAX_LEN: usize = 500;
+
+/// The shortest value that is hidden, in bytes: a shorter one may be a word.
+const MIN_LEN: usize = 6;
+/// Shown in place of a value that may be a key.
+const HIDDEN: &str = "…";
 
 /// Beginnings of lines that say nothing about the cause.
 const USELESS: [&str; 4] =
@@ -26,6 +33,8 @@ pub(super) struct Trouble {
     known: Mutex<TroubleFacts>,
     /// Cancelled once standard error is read to its end.
     complete: CancellationToken,
+    /// Values from the server's settings, which may be keys.
+    hidden: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -37,6 +46,16 @@ struct TroubleFacts {
 }
 
 impl Trouble {
+    /// Of a server that has not started yet.
+    pub(super) fn of(server: &McpServer) -> Self {
+        let values = match &server.transport {
+            McpTransport::Stdio { env, .. } => env,
+            McpTransport::Http { headers, .. } => headers,
+        };
+        let hidden = values.values().filter(|value| value.len() >= MIN_LEN).cloned().collect();
+        Trouble { hidden, ..Trouble::default() }
+    }
+
     /// Records a fault in its output; the first counts.
     pub(super) fn set(&self, why: String) {
         self.known.lock().why.get_or_insert(why);
@@ -102,6 +121,7 @@ impl Trouble {
 
     fn keep(&self, line: &[u8]) {
         let text = String::from_utf8_lossy(line).trim_end().to_owned();
+        let text = self.hidden.iter().fold(text, |text, value| text.replace(value, HIDDEN));
         if text.is_empty() {
             return;
         }
