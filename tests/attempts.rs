@@ -23,9 +23,9 @@ async fn server(choose: impl Fn(&str, usize) -> Act + Send + Sync + 'static) -> 
     .await
 }
 
-/// The models of a server: a, b and c of the provider own, each answer of which costs a cent.
+/// The models of a server: a, b, c and d of the provider own, each answer of which costs a cent.
 fn models(url: &str) -> String {
-    let models: String = ["a", "b", "c"]
+    let models: String = ["a", "b", "c", "d"]
         .map(|id| format!("[[vendors.own.models]]\nid = \"{id}\"\ncontext_window = 100000\ncost = {{ input = 1000.0, output = 0.0 }}\n"))
         .concat();
     format!("[vendors.own]\napi = \"openai-completions\"\nbase_url = \"{url}\"\napi_key = \"x\"\n{models}")
@@ -217,11 +217,19 @@ async fn one_limit_of_dollars_counts_all_attempts() {
 
 #[tokio::test]
 async fn an_interrupt_stops_all_attempts_and_their_processes() {
-    let nap = rare_sleep();
-    let command = format!("touch begun; sleep {nap}");
-    let home = home(move |_, _| bash(&command)).await;
+    let naps = [rare_sleep(), rare_sleep()];
+    let [direct, nested] = naps.clone().map(|nap| bash(&format!("touch begun; sleep {nap}")));
+    let delegate = |kind: &str| calls_all(&[("delegate", json!({ "task": "nap", "kind": kind }))], 10);
+    // Of one attempt, a helper of a helper runs the command.
+    let acts = [("a", delegate("outer")), ("b", direct), ("c", delegate("inner")), ("d", nested)];
+    let home = home(move |model, _| acts.iter().find(|(name, _)| *name == model).unwrap().1.clone()).await;
+    for (kind, model) in [("outer", "c"), ("inner", "d")] {
+        let text = format!("---\ndescription: Naps.\nmodel: own/{model}\n---\nYou nap.\n");
+        crate::support::write(&home.dir.path().join(format!("tau/agents/{kind}.md")), &text);
+    }
     script(&home, "git init -q; echo x >file; git add .; git commit -qm x").await;
-    let child = program(&home, &["-n", "2", "--model", "own/a", "--until", "false", "go"]).spawn().unwrap();
+    let args = ["-n", "2", "--model", "own/a,own/b", "--until", "false", "go"];
+    let child = program(&home, &args).spawn().unwrap();
     let has_begun = || copies(&home).iter().filter(|copy| copy.join("begun").exists()).count() == 2;
     let begun = std::time::Instant::now();
     while !has_begun() {
@@ -236,8 +244,11 @@ async fn an_interrupt_stops_all_attempts_and_their_processes() {
     // Each is named once.
     let named: Vec<&str> = said.lines().filter(|line| line.starts_with("tau: stopped process ")).collect();
     let once: std::collections::HashSet<&str> = named.iter().copied().collect();
-    assert!(named.len() >= 2 && named.len() == once.len(), "{said}");
-    gone(&nap).await;
+    let is_named = |nap: &String| named.iter().any(|line| line.contains(nap));
+    assert!(naps.iter().all(is_named) && named.len() == once.len(), "{said}");
+    for nap in &naps {
+        gone(nap).await;
+    }
     let listed = tau(&home, &["attempts", "list", "--json"]).await;
     let all: Value = serde_json::from_str(&listed.out).unwrap();
     assert_eq!(

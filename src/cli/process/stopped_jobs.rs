@@ -56,10 +56,10 @@ impl StoppedJobs {
 
     /// Takes an event of the agent.
     pub fn take(&mut self, event: &AgentEvent) {
-        if let (Some(sessions), Some(session)) = (&mut self.sessions, session_in(event))
-            && !sessions.contains(session)
-        {
-            sessions.push(session.clone());
+        if let Some(sessions) = &mut self.sessions {
+            let new: Vec<&String> =
+                sessions_in(event).filter(|session| !sessions.contains(session)).collect();
+            sessions.extend(new.into_iter().cloned());
         }
         let AgentEvent::Shell(ShellEvent::JobsChanged { jobs }) = event else { return };
         if !self.is_ending {
@@ -106,18 +106,19 @@ impl StoppedJobs {
     }
 }
 
-/// The session that an agent or one of its helpers works in, if the event tells it.
-fn session_in(event: &AgentEvent) -> Option<&String> {
-    match event {
-        AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) => Some(&session.id),
+/// The sessions that an agent, or its helpers and theirs, work in, as far as the event tells them.
+fn sessions_in(event: &AgentEvent) -> impl Iterator<Item = &String> {
+    let (own, helper) = match event {
+        AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) => (Some(&session.id), None),
         AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { partial_result, .. }) => {
             match &partial_result.details {
-                Details::Helper(report) => Some(&report.session),
-                _ => None,
+                Details::Helper(report) => (None, Some(report)),
+                _ => (None, None),
             }
         }
-        _ => None,
-    }
+        _ => (None, None),
+    };
+    own.into_iter().chain(helper.into_iter().flat_map(|report| report.sessions()))
 }
 
 /// The ids of the jobs that have ended.

@@ -47,6 +47,9 @@ pub struct HelperReport {
     pub model: String,
     /// The id of its session.
     pub session: String,
+    /// The ids of the sessions of its own helpers, and of theirs: commands of these run, too. They are not written.
+    #[serde(skip)]
+    pub below: Vec<String>,
     /// The file of its session, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -78,6 +81,11 @@ pub struct HelperReport {
 }
 
 impl HelperReport {
+    /// The ids of its session and of those below it.
+    pub fn sessions(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.session).chain(&self.below)
+    }
+
     /// All tokens.
     pub fn tokens(&self) -> u64 {
         let parts = [self.output, self.cache_read, self.cache_write];

@@ -74,6 +74,11 @@ fn turn(helper: &mut RunningHelper, event: &TurnEvent) -> bool {
         // A helper of the helper.
         TurnEvent::ToolExecutionUpdate { partial_result, .. } => match &partial_result.details {
             Details::Helper(inner) if !inner.doing.is_empty() => {
+                for session in inner.sessions() {
+                    if !report.below.contains(session) {
+                        report.below.push(session.clone());
+                    }
+                }
                 report.doing = short(&format!("{}: {}", inner.name, inner.doing));
             }
             _ => return false,
