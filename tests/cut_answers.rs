@@ -94,7 +94,7 @@ async fn the_half_of_an_answer_is_on_the_shells_screen_once() {
 /// What stops a run says so, and compaction does not stop one.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_command_stops_a_run_silently() {
-    let server = Server::start(vec![stalls("working on it")]).await;
+    let server = Server::choosing(|_, _| stalls("working on it")).await;
     let connected = format!("--base-url {} --api-key x --model m", server.url());
     tokio::task::spawn_blocking(move || {
         let screen = Screen::prepared("", &connected, 80, 24);
@@ -103,8 +103,12 @@ async fn no_command_stops_a_run_silently() {
         screen.type_keys("/compact\r");
         screen.wait_for("not while the model works");
         screen.wait_for("esc stops");
-        screen.type_keys("/new\r");
-        screen.wait_for("stopped the run in the previous session; /resume reopens that session");
+        for command in ["/clone", "/new"] {
+            screen.type_keys(&format!("{command}\r"));
+            screen.wait_for("stopped the run in the previous session; /resume reopens that session");
+            screen.type_keys("/new\rgo\r");
+            screen.wait_for("working on it");
+        }
     })
     .await
     .unwrap();

@@ -204,17 +204,19 @@ fn a_command_that_is_left_running_in_a_new_session_is_kept() {
 /// The run continues in its process, which has the next session open, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_screen_that_leaves_a_session_at_work_is_connected_to_the_next_one() {
-    for command in ["/new", "/clone"] {
+    for command in ["/new", "/clone", "/fork"] {
         let server = Server::start(vec![stalls("begun"), says("in the next one")]).await;
         let (home, id) = begun_with(&server.url());
         let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
         screen.wait_for("begun");
         screen.type_keys(&format!("{command}\r"));
+        if command == "/fork" {
+            screen.wait_for("Fork before");
+            screen.type_keys("\r");
+        }
         // The next session has nothing of the answer.
         screen.wait_until("the next session", |cells| !cells.contents().contains("begun"));
-        if command == "/new" {
-            screen.wait_for("the run in the previous session continues");
-        }
+        screen.wait_for("the run in the previous session continues");
         screen.type_keys("and here?\r");
         screen.wait_for("in the next one");
         let text = screen.text();

@@ -127,8 +127,8 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
             model.ask(ScreenRequest::Branch {}, effects);
         }
         SessionEvent::GoalChanged { goal } => attempts::note_goal(model, goal.as_ref()),
-        SessionEvent::SessionRefused { .. }
-        | SessionEvent::SessionInfoChanged { .. }
+        SessionEvent::SessionRefused { .. } => model.arrival = None,
+        SessionEvent::SessionInfoChanged { .. }
         | SessionEvent::UsageAdded { .. }
         | SessionEvent::ContextSize { .. }
         | SessionEvent::SessionUsage { .. } => {}

@@ -398,7 +398,7 @@ fn apply_choice(
 fn on_pick(model: &mut Model, picker: &Picker, key: &str, effects: &mut Vec<Effect>) {
     match picker.kind {
         PickerKind::Sessions { .. } => sessions::on_pick(model, picker, key, effects),
-        PickerKind::Forks => tree::fork(key, effects),
+        PickerKind::Forks => tree::fork(model, key, effects),
         PickerKind::Models => login::on_model_pick(model, key, effects),
         PickerKind::Thinking => thinking::on_pick(model, key, effects),
         PickerKind::Themes => themes::set(model, key, effects),

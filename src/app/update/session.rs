@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::sessions;
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::request::{ScreenRequest, Ticket};
@@ -17,7 +18,7 @@ pub(super) fn clone(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.status.fresh {
         return model.remark("this session has no messages to copy yet");
     }
-    effects.push(SessionCommand::Change(SessionChange::Clone).into());
+    sessions::leave(model, SessionChange::Clone, effects);
     model.remark("you are now in a copy of this session");
 }
 
@@ -103,7 +104,7 @@ pub(super) fn import(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
         );
     }
     let path = PathBuf::from(unquote(file));
-    effects.push(SessionCommand::Change(SessionChange::Import { path }).into());
+    sessions::leave(model, SessionChange::Import { path }, effects);
 }
 
 /// Handles the agent's answer with the session's location.

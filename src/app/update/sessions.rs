@@ -51,13 +51,15 @@ pub(super) fn open_other_scope(
     follow(model, &before, effects);
 }
 
-/// Tells, once another session is open, what becomes of the run in this one: another process continues its own.
-pub(super) fn leave(model: &mut Model) {
+/// Leaves this session for another one; once that is open, tells what becomes of the run in this one: another process
+/// continues its own.
+pub(super) fn leave(model: &mut Model, change: SessionChange, effects: &mut Vec<Effect>) {
     let text = match model.boot.attached {
         Some(_) => "the run in the previous session continues; /resume reopens that session",
         None => "stopped the run in the previous session; /resume reopens that session",
     };
     model.arrival = model.status.run.as_ref().map(|_| text.to_owned());
+    effects.push(SessionCommand::Change(change).into());
 }
 
 /// Opens the picked session, at the text that was searched for.
@@ -72,9 +74,7 @@ pub(super) fn on_pick(model: &mut Model, picker: &Picker, key: &str, effects: &m
         }
         return;
     }
-    leave(model);
-    let offer = SessionChange::Offer { path, source };
-    effects.push(SessionCommand::Change(offer).into());
+    leave(model, SessionChange::Offer { path, source }, effects);
 }
 
 /// Adds rows to the list.

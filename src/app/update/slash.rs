@@ -12,7 +12,7 @@ use crate::overlays::overlay::Overlay;
 use crate::request::ScreenRequest;
 use crate::slash::{CommandRow, Slash};
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::command::{Queue, RunCommand, SessionChange, SessionCommand};
+use tau_protocol::command::{Queue, RunCommand, SessionChange};
 
 /// Runs a command of the list. Where it opens a list, words that it has no use for filter that.
 pub(super) fn run_with(model: &mut Model, row: &CommandRow, arguments: &str, effects: &mut Vec<Effect>) {
@@ -37,10 +37,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Model => models::choose(model, arguments, effects),
         Slash::Thinking => thinking::set_by_name(model, arguments, effects),
         Slash::Resume => sessions::open(model, false, effects),
-        Slash::New => {
-            sessions::leave(model);
-            effects.push(SessionCommand::Change(SessionChange::New).into());
-        }
+        Slash::New => sessions::leave(model, SessionChange::New, effects),
         Slash::Name => session::name(model, arguments, effects),
         Slash::Tree => tree::open(model, effects),
         Slash::Fork => tree::open_forks(model, effects),

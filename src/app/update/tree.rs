@@ -1,5 +1,6 @@
 //! The session's tree: opening it, filling it, and the effects of a choice.
 
+use super::sessions;
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::overlays::overlay::Overlay;
@@ -91,7 +92,7 @@ pub(super) fn apply_choice(
             effects.push(SessionCommand::Label { entry_id, label }.into());
             return effects.push(outline());
         }
-        TreeChoice::Fork { entry_id } => SessionCommand::Change(SessionChange::Fork { entry_id }),
+        TreeChoice::Fork { entry_id } => return fork(model, &entry_id, effects),
         TreeChoice::Go { entry_id, summary } => {
             SessionCommand::Change(SessionChange::GoTo { entry_id, summary })
         }
@@ -100,7 +101,6 @@ pub(super) fn apply_choice(
 }
 
 /// Starts a session from before the picked message.
-pub(super) fn fork(key: &str, effects: &mut Vec<Effect>) {
-    let entry_id = key.to_owned();
-    effects.push(SessionCommand::Change(SessionChange::Fork { entry_id }).into());
+pub(super) fn fork(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+    sessions::leave(model, SessionChange::Fork { entry_id: key.to_owned() }, effects);
 }
