@@ -127,7 +127,7 @@ requests! {
     /// Send a message to a session, which continues in the background if no process has it open.
     #[serde(skip)]
     SendToSession { id: String, text: String } => send_to_session(text: String) -> Done(String);
-    /// Put the result of a session away, or bring it back.
+    /// Put the result of a session of the board away, or bring it back.
     #[serde(skip)]
     ArchiveSession { id: String, archived: bool } => archive_session() -> Done(String);
     /// The worktrees of the session's repository.
@@ -156,6 +156,8 @@ requests! {
     RenameSession { #[serde(with = "path_text")] path: PathBuf, name: String } => rename_session() -> Done(String);
     /// Move a session file to the trash, or delete it where there is no trash.
     DeleteSession { #[serde(with = "path_text")] path: PathBuf } => delete_session(path: PathBuf) -> Done(String);
+    /// Put a session of the list away, or bring it back.
+    ArchiveListed { id: String, archived: bool } => archive_listed() -> Done(String);
     /// Write a session to a file; without a name the file is named after the session.
     #[serde(skip)]
     Export { session: SessionSource, #[serde(with = "path_text")] file: Option<PathBuf> } => export() -> Done(String);

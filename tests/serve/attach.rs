@@ -149,6 +149,25 @@ async fn sessions_of_the_server_are_made_left_and_found_again() {
         }
     };
     assert!(list.to_string().contains("Second"), "{list}");
+    // One that is closed is put away, and brought back, where it is.
+    let second = list["sessions"].as_array().unwrap().iter().find(|row| row["name"] == "Second").unwrap();
+    let second = second["id"].as_str().unwrap().to_owned();
+    server.send("POST", &format!("/api/sessions/{second}/close"), &Value::Null).await.is(204);
+    send(&screen, "/resume");
+    screen.wait_for("Second");
+    screen.type_keys("Second");
+    screen.wait_for("1/");
+    screen.press_until("\x18", "ctrl+o searches archived sessions");
+    let is_archived = async || {
+        let list = server.send("GET", "/api/sessions", &Value::Null).await.is(200).json();
+        let row =
+            list["sessions"].as_array().unwrap().iter().find(|row| row["id"] == second.as_str()).cloned();
+        row.unwrap()["archived"] == true
+    };
+    assert!(is_archived().await);
+    screen.press_until("\x0f", "Second archived");
+    screen.press_until("\x18", "ctrl+x archives");
+    assert!(!is_archived().await);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{approval, attempts, questions, sessions};
+use super::{approval, attempts, questions};
 use crate::effect::Effect;
 use crate::model::{Answering, Model};
 use crate::overlays::board::{BoardChoice, BoardView, REFRESH};
@@ -139,9 +139,6 @@ pub(super) fn on_action_result(
             look(model, effects);
         }
         None => {
-            if sessions::on_archive_result(model, ticket, &answer, effects) {
-                return;
-            }
             if let Err(error) = answer {
                 model.transcript.notice(NoticeLevel::Warning, &error, None);
             }

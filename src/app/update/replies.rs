@@ -61,6 +61,7 @@ fn on_answer(model: &mut Model, ticket: Ticket, answer: RequestAnswer, effects: 
         }
         Preview { path, answer: Ok(words) } => sessions::preview(model, &path, words),
         RenameSession { answer } => with_success(model, answer, |model, text| model.remark(&text)),
+        ArchiveListed { answer } => sessions::on_archive_result(model, ticket, answer, effects),
         DeleteSession { path, answer } => on_delete_result(model, &path, answer, effects),
         Export { answer } => with_success(model, answer, tell),
         Models { purpose, answer } => models::on_models(model, ticket, purpose, answer, effects),

@@ -233,28 +233,28 @@ pub(super) fn delete(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
 pub(super) fn archive(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     let row = top(model).and_then(|picker| picker.rows().iter().find(|row| row.key == key));
     let Some((id, archived)) = row.map(|row| (row.id.clone(), !row.archived)) else { return };
-    let ticket = model.ask(ScreenRequest::ArchiveSession { id, archived }, effects);
+    let ticket = model.ask(ScreenRequest::ArchiveListed { id, archived }, effects);
     if let Some(picker) = top_mut(model) {
         picker.archives = Some((ticket, key.to_owned()));
     }
 }
 
-/// Handles the result of putting a session away, if the picker asked for it.
+/// Handles the result of putting a session of the list away.
 pub(super) fn on_archive_result(
     model: &mut Model,
     ticket: Ticket,
-    answer: &Result<String, UserError>,
+    answer: Result<String, UserError>,
     effects: &mut Vec<Effect>,
-) -> bool {
+) {
     let before = Before::of(model);
-    let Some(picker) = top_mut(model) else { return false };
-    let Some((_, key)) = picker.archives.take_if(|(asked, _)| *asked == ticket) else { return false };
-    match answer {
-        Ok(_) => picker.archive(&key),
-        Err(error) => picker.refusal = Some(error.to_string()),
+    let asked = |picker: &mut Picker| picker.archives.take_if(|(asked, _)| *asked == ticket);
+    match (top_mut(model).and_then(|picker| Some((asked(picker)?.1, picker))), answer) {
+        (Some((key, picker)), Ok(_)) => picker.archive(&key),
+        (Some((_, picker)), Err(error)) => picker.refusal = Some(error.to_string()),
+        (None, Err(error)) => model.transcript.notice(NoticeLevel::Warning, &error, None),
+        (None, Ok(_)) => {}
     }
     follow(model, &before, effects);
-    true
 }
 
 fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) -> PickerRow {

@@ -41,6 +41,7 @@ impl AttachedRequests {
             | ScreenRequest::Preview { .. }
             | ScreenRequest::RenameSession { .. }
             | ScreenRequest::DeleteSession { .. }
+            | ScreenRequest::ArchiveListed { .. }
             | ScreenRequest::Models { .. }
             | ScreenRequest::TurnExtension { .. }
             | ScreenRequest::Folders {}

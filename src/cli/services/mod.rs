@@ -93,6 +93,11 @@ pub struct Services {
 
 tau_tools::debug_fields!(Services { cwd });
 
+/// The report on putting a session away, or bringing it back.
+fn archive_text(archived: bool) -> String {
+    if archived { "archived; tab shows what was archived" } else { "brought back" }.to_owned()
+}
+
 /// Runs blocking work on a separate thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, UserError> + Send + 'static,
@@ -161,18 +166,26 @@ impl PerformRequest for Services {
 
     async fn archive_session(
         self: &Arc<Self>,
-        _: &Call,
+        call: &Call,
         id: String,
         archived: bool,
     ) -> Result<String, UserError> {
         match self.board_servers.of(&id)? {
             Some(there) => board_requests::archive(there, archived).await?,
-            None => {
-                let (paths, root) = (self.setup.lock().paths.clone(), self.sessions.clone());
-                blocking(move || record::put_away(&paths, list::of_id(&root, &id), &id, archived)).await?;
-            }
+            None => return self.archive_listed(call, id, archived).await,
         }
-        Ok(if archived { "archived; tab shows what was archived" } else { "brought back" }.to_owned())
+        Ok(archive_text(archived))
+    }
+
+    async fn archive_listed(
+        self: &Arc<Self>,
+        _: &Call,
+        id: String,
+        archived: bool,
+    ) -> Result<String, UserError> {
+        let (paths, root) = (self.setup.lock().paths.clone(), self.sessions.clone());
+        blocking(move || record::put_away(&paths, list::of_id(&root, &id), &id, archived)).await?;
+        Ok(archive_text(archived))
     }
 
     async fn attempts(self: &Arc<Self>, _: &Call) -> Result<AttemptList, UserError> {
