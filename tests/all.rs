@@ -95,6 +95,7 @@ mod permissions;
 mod personal_settings;
 mod pictures;
 mod pipes;
+mod plugin_folders;
 mod protocol;
 mod providers;
 mod proxy;

@@ -127,6 +127,7 @@ impl Places {
                 text,
                 format: HookFormat::Json,
                 source: ExtensionSource::Package,
+                package: package.folders(),
             };
             places.hooks.extend(texts.into_iter().map(file));
             places.problems.extend(problems);

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::mcp_variables::{Forms, add_names, literal};
+use super::package_folders::PackageFolders;
 use super::toml_errors::explain;
 use super::toml_file::{in_lines, line_of, read_file};
 use super::value::{BaseUrl, ValueKind, plain_values};
@@ -44,6 +45,8 @@ pub struct McpServer {
     /// Whether its process is sandboxed; `None` for the setting `sandbox.mcp`, and if that is not set either,
     /// it is sandboxed if the sandbox lets commands change its program.
     pub sandbox: Option<bool>,
+    /// The folders of the package that it is of, if it is of one.
+    pub package: Option<PackageFolders>,
 }
 
 impl McpServer {
@@ -58,6 +61,7 @@ impl McpServer {
             timeout: None,
             start_timeout: None,
             sandbox: None,
+            package: None,
         }
     }
 
@@ -180,6 +184,7 @@ impl Entry {
             timeout: self.timeout,
             start_timeout: self.start_timeout,
             sandbox: self.sandbox,
+            package: None,
         })
     }
 }

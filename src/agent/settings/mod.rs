@@ -19,6 +19,7 @@ pub mod mcp_variables;
 mod names;
 mod network;
 pub mod other_folders;
+pub mod package_folders;
 pub mod paths;
 pub mod permission_rules;
 pub mod private_files;

@@ -65,7 +65,7 @@ fn own(config: &ConfigFile) -> Option<HookFile> {
 }
 
 fn of_user(path: &Path, text: String, format: HookFormat) -> HookFile {
-    HookFile { path: path.to_owned(), text, format, source: ExtensionSource::User }
+    HookFile { path: path.to_owned(), text, format, source: ExtensionSource::User, package: None }
 }
 
 /// The trusted texts, rather than the current content of the files.
@@ -75,7 +75,13 @@ fn of_projects(projects: &ProjectSettings) -> impl Iterator<Item = HookFile> {
     projects.trusted_projects().flat_map(move |project| {
         formats.clone().filter_map(|(name, format)| {
             let (path, text) = project.file(name)?;
-            Some(HookFile { path, text: text.to_owned(), format, source: ExtensionSource::Project })
+            Some(HookFile {
+                path,
+                text: text.to_owned(),
+                format,
+                source: ExtensionSource::Project,
+                package: None,
+            })
         })
     })
 }

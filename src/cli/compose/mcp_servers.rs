@@ -64,8 +64,9 @@ fn of_packages(config: &ConfigFile, paths: &Paths) -> (BTreeMap<String, Configur
         unused.extend(faults);
         for (path, mut server) in found {
             server.sandbox = server.sandbox.filter(|own| *own);
+            let is_it = |known: &McpServer| McpServer { package: None, ..known.clone() } == server;
             match servers.get(&server.name) {
-                Some(known) if known.server == server => {}
+                Some(known) if is_it(&known.server) => {}
                 Some(known) => unused.push(UserError::new(format!(
                     "{}: server `{}` is not used: {} has one of this name",
                     path.display(),
@@ -74,6 +75,7 @@ fn of_packages(config: &ConfigFile, paths: &Paths) -> (BTreeMap<String, Configur
                 ))),
                 None => {
                     let name = server.name.clone();
+                    server.package = package.folders();
                     servers.insert(name, ConfiguredServer { server, path, is_project: false });
                 }
             }

@@ -52,8 +52,13 @@ pub(crate) fn hooks(settings: &Settings, projects: &ProjectSettings) -> Option<H
 fn find_hooks(path: &Path) -> (Vec<(String, String)>, Option<String>) {
     let Ok(text) = read_text(path, MAX_BYTES) else { return (Vec::new(), None) };
     let fault = guards_fault(path, &text).map(|fault| fault.replace(&format!("{}: ", path.display()), ""));
-    let file =
-        HookFile { path: path.to_owned(), text, format: HookFormat::Json, source: ExtensionSource::User };
+    let file = HookFile {
+        path: path.to_owned(),
+        text,
+        format: HookFormat::Json,
+        source: ExtensionSource::User,
+        package: None,
+    };
     let found = hooks::find(&file).0.into_iter();
     (found.map(|hook| (hook.event.name().to_owned(), hook.command)).collect(), fault)
 }

@@ -151,7 +151,9 @@ fn extensions(engine: &Engine) -> Vec<ExtensionRow> {
             ExtensionKind::CustomTool => tools_are,
             ExtensionKind::Hook => {
                 let hook = hooks.iter().find(|hook| hook.name == row.name && hook.row().path == row.path);
-                hook.is_some_and(|hook| Support::here().enforces_some(&facts.policy(&hook.command)))
+                hook.is_some_and(|hook| {
+                    Support::here().enforces_some(&facts.policy(&hook.command, hook.package.as_ref()))
+                })
             }
             ExtensionKind::McpServer
             | ExtensionKind::Skill

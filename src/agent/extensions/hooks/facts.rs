@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::settings::package_folders::PackageFolders;
 use tau_protocol::approval::PermissionMode;
 use tau_tools::process::ChildEnv;
 use tau_tools::sandbox::{SandboxPolicy, Start};
@@ -29,10 +30,13 @@ pub struct HookFacts {
 }
 
 impl HookFacts {
-    pub(crate) fn policy(&self, command: &str) -> Arc<SandboxPolicy> {
+    /// The policy for a command line of a hook, of a package or none.
+    pub(crate) fn policy(&self, command: &str, package: Option<&PackageFolders>) -> Arc<SandboxPolicy> {
         let start = Start { cwd: &self.cwd, path: self.env.get("PATH") };
-        match self.sandboxed || self.sandbox.can_change_script(start, command) {
-            true => Arc::clone(&self.sandbox),
+        let of_package = package.map(|package| Arc::new(package.policy(&self.sandbox)));
+        let policy = of_package.unwrap_or_else(|| Arc::clone(&self.sandbox));
+        match self.sandboxed || policy.can_change_script(start, command) {
+            true => policy,
             false => Arc::default(),
         }
     }

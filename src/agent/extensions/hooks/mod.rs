@@ -17,6 +17,7 @@ pub use facts::HookFacts;
 pub use runner::{HookOutcome, HookPermission, HookRunner};
 
 use crate::settings::hooks::{self, HookEntry, HookEvent, HookFail, HookMatcher};
+use crate::settings::package_folders::PackageFolders;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau_tools::counted::pluralize;
 
@@ -41,6 +42,8 @@ pub struct HookFile {
     pub text: String,
     pub format: HookFormat,
     pub source: ExtensionSource,
+    /// The folders of the package that it is of, if it is of one.
+    pub package: Option<PackageFolders>,
 }
 
 /// A hook that can run.
@@ -57,6 +60,8 @@ pub struct Hook {
     pub timeout: Duration,
     /// The effect of its failure, if the file sets one.
     fail: Option<HookFail>,
+    /// The folders of its package.
+    pub package: Option<PackageFolders>,
     /// Its row in lists.
     row: ExtensionRow,
 }
@@ -86,7 +91,7 @@ impl Hook {
             problems: Vec::new(),
             tokens: None,
         };
-        Hook { name, event, matcher, command, timeout, fail, row }
+        Hook { name, event, matcher, command, timeout, fail, package: file.package.clone(), row }
     }
 
     /// Its row in lists.

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::Hook;
 use super::answer::HookEnd;
 use super::facts::HookFacts;
+use crate::settings::package_folders::PackageFolders;
 use tau_tools::counted::pluralize;
 use tau_tools::deadline;
 use tau_tools::process::server::{ServerCommand, ServerProcess};
@@ -23,9 +24,13 @@ const DIRECTORY: [&str; 2] = ["TAU_PROJECT_DIR", "CLAUDE_PROJECT_DIR"];
 
 /// Runs a hook with this standard input. Everything that it started ends with it.
 pub(super) async fn run(hook: &Hook, input: &[u8], facts: &HookFacts) -> HookEnd {
-    let variables = DIRECTORY.map(|name| (name.to_owned(), OsString::from(&facts.cwd)));
+    let mut variables = DIRECTORY.map(|name| (name.to_owned(), OsString::from(&facts.cwd))).to_vec();
+    match hook.package.as_ref().map(PackageFolders::prepare).transpose() {
+        Ok(folders) => variables.extend(folders.into_iter().flatten()),
+        Err(error) => return HookEnd::trouble(format!("cannot be started: {error}")),
+    }
     let arguments = ["-c".to_owned(), hook.command.clone()];
-    let sandbox = facts.policy(&hook.command);
+    let sandbox = facts.policy(&hook.command, hook.package.as_ref());
     let command = ServerCommand {
         program: OsStr::new(&facts.shell),
         arguments: &arguments,

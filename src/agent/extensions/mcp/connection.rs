@@ -112,7 +112,12 @@ impl Connection {
         let log_in = log_in(server, around);
         let (service, process) = match &server.transport {
             McpTransport::Stdio { command, args, env, cwd } => {
-                let program = Program::from_config(command, args, env, cwd.as_deref(), &place.cwd)?;
+                let mut program = Program::from_config(command, args, env, cwd.as_deref(), &place.cwd)?;
+                if let Some(package) = &server.package {
+                    let folders = package.prepare().map_err(|error| error.to_string())?;
+                    // What its file says counts.
+                    program.variables.splice(0..0, folders);
+                }
                 let sandbox = sandbox(server, place, &program, around);
                 let (process, transport) = program.start(&sandbox, around, trouble)?;
                 match serve_client(client.clone(), transport).await {
@@ -436,7 +441,8 @@ pub(super) fn is_sandboxed(server: &McpServer, place: &Place, around: &McpContex
 /// program and the user has not decided otherwise. Where commands are not confined, it can change the
 /// workspace.
 fn sandbox(server: &McpServer, place: &Place, program: &Program, around: &McpContext) -> SandboxPolicy {
-    let policy = &*place.sandbox;
+    let of_package = server.package.as_ref().map(|package| package.policy(&place.sandbox));
+    let policy = of_package.as_ref().unwrap_or(&place.sandbox);
     let start = Start { cwd: &program.cwd, path: around.env.get("PATH") };
     let is_changeable = || {
         let arguments = program.arguments.iter().map(String::as_str);

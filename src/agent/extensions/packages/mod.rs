@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::settings::mcp_servers::{self, McpServer};
+use crate::settings::package_folders::PackageFolders;
 use crate::settings::private_files::{SharedFile, private_dir, read_capped, read_json, write_private};
 use crate::settings::{MAX_BYTES, Paths};
 use layout::Parts;
@@ -68,7 +69,7 @@ pub struct Package {
     pub record: PackageRecord,
     /// The folder of its files, without links.
     pub root: PathBuf,
-    /// The folder for what it keeps, made when a hook or server of it names it first; `None` before it is added.
+    /// The folder for what it keeps, made when a hook or server of it needs it first; `None` before it is added.
     pub data: Option<PathBuf>,
     /// The reason it is not used, if it is not.
     pub problem: Option<String>,
@@ -221,6 +222,11 @@ impl Package {
             problems: self.problem.iter().cloned().collect(),
             tokens: None,
         }
+    }
+
+    /// Its folders; `None` before it is added.
+    pub fn folders(&self) -> Option<PackageFolders> {
+        Some(PackageFolders { root: self.root.clone(), data: self.data.clone()? })
     }
 
     /// Its MCP servers, with the files that define them, and the faults in these.
