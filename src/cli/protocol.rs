@@ -4,6 +4,7 @@
 //! are left out, since some clients fail on an unknown field. Those front ends decide which client gets which
 //! record.
 
+use memchr::memchr2;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -200,16 +201,23 @@ pub fn model(model: &Model) -> Value {
 /// JSON text as one record: one line that no reader splits, with its end. Some line readers treat U+0085,
 /// U+2028 and U+2029 as line ends; in JSON they occur within strings only.
 pub fn record(json: &str) -> String {
-    let mut line = String::with_capacity(json.len() + 1);
-    for piece in json.split_inclusive(['\u{85}', '\u{2028}', '\u{2029}']) {
-        match piece.char_indices().next_back() {
-            Some((at, breaking @ ('\u{85}' | '\u{2028}' | '\u{2029}'))) => {
-                line.push_str(piece.get(..at).unwrap_or_default());
+    let (mut line, mut rest) = (String::with_capacity(json.len() + 1), json);
+    // In UTF-8 they begin with one of two bytes.
+    while let Some((before, from)) =
+        memchr2(0xC2, 0xE2, rest.as_bytes()).and_then(|at| rest.split_at_checked(at))
+    {
+        let mut letters = from.chars();
+        line.push_str(before);
+        match letters.next() {
+            Some(breaking @ ('\u{85}' | '\u{2028}' | '\u{2029}')) => {
                 line.push_str(&format!("\\u{:04x}", u32::from(breaking)));
             }
-            _ => line.push_str(piece),
+            Some(other) => line.push(other),
+            None => {}
         }
+        rest = letters.as_str();
     }
+    line.push_str(rest);
     line.push('\n');
     line
 }

@@ -13,7 +13,7 @@ const MESSAGE: usize = 256;
 const PART: usize = 64;
 
 /// The approximate size of a message in bytes; not less than its texts.
-pub(super) fn message_size(message: &Message) -> usize {
+pub fn message_size(message: &Message) -> usize {
     MESSAGE
         + match message {
             Message::User(user) => {
@@ -25,9 +25,13 @@ pub(super) fn message_size(message: &Message) -> usize {
                 run.command.len() + run.output.len() + optional(run.full_output_path.as_ref())
             }
             Message::Custom(custom) => {
-                custom.custom_type.len() + content(&custom.content) + custom.details.as_ref().map_or(0, value)
+                custom.custom_type.len()
+                    + content(&custom.content)
+                    + custom.details.as_ref().map_or(0, value_size)
             }
-            Message::Application(own) => own.role().len() + own.fields.values().map(value).sum::<usize>(),
+            Message::Application(own) => {
+                own.role().len() + own.fields.values().map(value_size).sum::<usize>()
+            }
             Message::BranchSummary(branch) => branch.summary.len() + branch.from_id.len(),
             Message::CompactionSummary(summary) => summary.summary.len(),
         }
@@ -91,18 +95,19 @@ fn block(block: &Block) -> usize {
         Block::Image { data, mime_type } => data.len() + mime_type.len(),
         Block::ToolCall(call) => {
             let names = call.id.len() + call.name.len() + optional(call.thought_signature.as_ref());
-            names + value(&call.arguments)
+            names + value_size(&call.arguments)
         }
-        Block::Unknown(unknown) => value(unknown),
+        Block::Unknown(unknown) => value_size(unknown),
     }
 }
 
-fn value(json: &Value) -> usize {
+/// The approximate size of JSON in bytes; not less than its texts.
+pub fn value_size(json: &Value) -> usize {
     PART + match json {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         Value::String(text) => text.len(),
-        Value::Array(values) => values.iter().map(value).sum(),
-        Value::Object(fields) => fields.iter().map(|(name, field)| name.len() + value(field)).sum(),
+        Value::Array(values) => values.iter().map(value_size).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, field)| name.len() + value_size(field)).sum(),
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) mod find_text;
 pub mod fold;
 pub(crate) mod groups;
 pub mod hidden_secrets;
-mod message_size;
+pub mod message_size;
 pub(crate) mod paging;
 pub mod panel;
 pub(crate) mod panel_text;

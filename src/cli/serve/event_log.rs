@@ -1,19 +1,21 @@
 //! The last events of a session, numbered, in the form for clients.
 //!
-//! Each event is written once, as a frame of an event stream, and shared by all clients. A client is a
-//! position in this log and nothing else, so a slow one costs no memory. The log is bounded: a client that
-//! falls too far behind gets the number of missed events.
+//! Each event is written once, as a frame of an event stream, when the first client reads it, and shared by all
+//! clients. A client is a position in this log and nothing else, so a slow one costs no memory. The log is bounded: a
+//! client that falls too far behind gets the number of missed events.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
 use serde_json::Value;
 
+use super::event_record;
 use crate::protocol;
+use tau_app::transcript::message_size::value_size;
 use tau_protocol::event::AgentEvent;
 
-/// Maximum size of a session's frames, in bytes.
+/// Maximum size of a session's events, in bytes.
 const KEPT_BYTES: usize = 512 * 1024;
 /// Maximum number of a session's events.
 const KEPT_EVENTS: usize = 8_192;
@@ -22,22 +24,38 @@ const KEPT_EVENTS: usize = 8_192;
 pub(crate) type Position = u64;
 
 /// A stored event.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct LoggedEvent {
-    /// Its frame: id, name and record.
-    pub frame: Bytes,
-    pub event: Arc<AgentEvent>,
+    pub event: AgentEvent,
     /// The only attached screen that gets it; `None` for all. Other clients get every event.
     pub only: Option<Arc<str>>,
+    opening: Arc<str>,
+    number: Position,
+    /// The approximate size of its record, in bytes.
+    size: usize,
+    /// Its frame, once a client has read it.
+    frame: OnceLock<Bytes>,
+}
+
+impl LoggedEvent {
+    /// Its frame: id, name and record.
+    pub fn frame(&self) -> Bytes {
+        let write = || frame(Some(&id(&self.opening, self.number)), &event_record::record(&self.event));
+        self.frame.get_or_init(write).clone()
+    }
+}
+
+fn id(opening: &str, number: Position) -> String {
+    format!("{opening}-{number}")
 }
 
 #[derive(Debug)]
 pub(crate) struct EventLog {
     /// Part of every id: ids from an earlier opening of the session are invalid here.
-    opening: String,
+    opening: Arc<str>,
     /// The number of the last event; the first one has 1.
     last: Position,
-    kept: VecDeque<LoggedEvent>,
+    kept: VecDeque<Arc<LoggedEvent>>,
     bytes: usize,
 }
 
@@ -46,7 +64,7 @@ pub(crate) struct EventLog {
 pub(crate) struct Following {
     /// The number of events in between that were dropped.
     pub missed: u64,
-    pub events: Vec<LoggedEvent>,
+    pub events: Vec<Arc<LoggedEvent>>,
     /// The position after them.
     pub position: Position,
 }
@@ -54,7 +72,7 @@ pub(crate) struct Following {
 impl EventLog {
     /// An empty log, whose ids begin with `opening`.
     pub fn new(opening: String) -> Self {
-        EventLog { opening, last: 0, kept: VecDeque::new(), bytes: 0 }
+        EventLog { opening: opening.into(), last: 0, kept: VecDeque::new(), bytes: 0 }
     }
 
     /// The number of the last event.
@@ -64,24 +82,26 @@ impl EventLog {
 
     /// The id of the event with this number.
     pub fn id(&self, position: Position) -> String {
-        format!("{}-{position}", self.opening)
+        id(&self.opening, position)
     }
 
     /// The number in an id, if it belongs to this log.
     pub fn position(&self, id: &str) -> Option<Position> {
-        let number = id.strip_prefix(self.opening.as_str())?.strip_prefix('-')?;
+        let number = id.strip_prefix(&*self.opening)?.strip_prefix('-')?;
         number.parse().ok().filter(|position| *position <= self.last)
     }
 
-    /// Adds an event with its record, and the only attached screen that gets it.
-    pub fn push(&mut self, record: &Value, event: AgentEvent, only: Option<Arc<str>>) {
+    /// Adds an event, and the only attached screen that gets it.
+    pub fn push(&mut self, event: AgentEvent, only: Option<Arc<str>>) {
         self.last = self.last.saturating_add(1);
-        let frame = frame(Some(&self.id(self.last)), record);
-        self.bytes = self.bytes.saturating_add(frame.len());
-        self.kept.push_back(LoggedEvent { frame, event: Arc::new(event), only });
+        let size = value_size(&event_record::record(&event));
+        self.bytes = self.bytes.saturating_add(size);
+        let (opening, number) = (Arc::clone(&self.opening), self.last);
+        let event = LoggedEvent { event, only, opening, number, size, frame: OnceLock::new() };
+        self.kept.push_back(Arc::new(event));
         while self.kept.len() > 1 && (self.bytes > KEPT_BYTES || self.kept.len() > KEPT_EVENTS) {
             let Some(oldest) = self.kept.pop_front() else { return };
-            self.bytes = self.bytes.saturating_sub(oldest.frame.len());
+            self.bytes = self.bytes.saturating_sub(oldest.size);
         }
     }
 
@@ -98,12 +118,13 @@ impl EventLog {
         let missed = before_kept.saturating_sub(position);
         let skipped = usize::try_from(position.saturating_sub(before_kept)).unwrap_or(usize::MAX);
         let mut bytes = 0_usize;
-        let fits = |kept: &&LoggedEvent| {
-            let fits = bytes == 0 || bytes.saturating_add(kept.frame.len()) <= most;
-            bytes = bytes.saturating_add(kept.frame.len());
+        let fits = |kept: &&Arc<LoggedEvent>| {
+            let fits = bytes == 0 || bytes.saturating_add(kept.size) <= most;
+            bytes = bytes.saturating_add(kept.size);
             fits
         };
-        let events: Vec<LoggedEvent> = self.kept.iter().skip(skipped).take_while(fits).cloned().collect();
+        let events: Vec<Arc<LoggedEvent>> =
+            self.kept.iter().skip(skipped).take_while(fits).cloned().collect();
         let position = position.max(before_kept).saturating_add(events.len() as u64);
         Following { missed, events, position }
     }
@@ -127,20 +148,22 @@ mod tests {
     fn log(events: usize, text: &str) -> EventLog {
         let mut log = EventLog::new("a".into());
         for n in 1..=events {
-            log.push(
-                &json!({ "type": "x", "n": n, "text": text }),
-                AgentEvent::Turn(TurnEvent::TurnStart),
-                None,
-            );
+            let (tool_call_id, title) = (n.to_string(), text.to_owned());
+            log.push(TurnEvent::ToolTitle { tool_call_id, title }.into(), None);
         }
         log
     }
 
     fn numbers(following: &Following) -> Vec<u64> {
-        let number = |kept: &LoggedEvent| {
-            let text = String::from_utf8(kept.frame.to_vec()).unwrap();
+        let number = |kept: &Arc<LoggedEvent>| {
+            let text = String::from_utf8(kept.frame().to_vec()).unwrap();
             let data = text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
-            serde_json::from_str::<Value>(data).unwrap()["n"].as_u64().unwrap()
+            let record = serde_json::from_str::<Value>(data).unwrap();
+            assert!(
+                text.starts_with(&format!("id: a-{}\n", record["toolCallId"].as_str().unwrap())),
+                "{text}"
+            );
+            record["toolCallId"].as_str().unwrap().parse().unwrap()
         };
         following.events.iter().map(number).collect()
     }

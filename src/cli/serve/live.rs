@@ -15,7 +15,6 @@ use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncGuard, mpsc, oneshot, 
 use tokio::task::JoinHandle;
 
 use super::event_log::{EventLog, Following, Position};
-use super::event_record;
 use super::facts::Facts;
 use super::opening::Opening;
 use crate::services::Services;
@@ -285,7 +284,7 @@ impl LiveSession {
         // Whoever comes next begins with what is incomplete now.
         let is_incomplete = state.facts.replay_from(last) < last;
         match self.is_logged.load(Ordering::Relaxed) || is_incomplete {
-            true => state.log.push(&event_record::record(event), event.clone(), only),
+            true => state.log.push(event.clone(), only),
             false => state.log.skip(),
         }
         drop(state);

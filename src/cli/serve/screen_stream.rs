@@ -17,6 +17,7 @@ use super::metrics::{Metrics, OpenStream};
 use super::stream::event_stream;
 use crate::attach::wire::{EventBatch, Greeting, StreamEnd, frame};
 use tau_agent::api::events::join;
+use tau_app::transcript::message_size::message_size;
 use tau_protocol::event::{AgentEvent, NoticeLevel, SessionEvent, TaskEvent};
 
 /// Bytes of events that are sent to a connection at once.
@@ -133,20 +134,13 @@ impl ScreenStream {
 
     /// The session as a whole; of a session too large for a screen, the end.
     fn opening(&self, position: Position, mut events: Vec<AgentEvent>) -> Bytes {
+        // What is too large in any case is not written first.
+        while texts(&events) > MAX_SIZE && drop_beginning(&mut events) {}
         loop {
             let frame = self.events(frame::OPENED, Some(position), events.clone());
-            let Some(AgentEvent::Session(SessionEvent::SessionOpened { messages, .. })) = events.first_mut()
-            else {
-                return frame;
-            };
-            if frame.len() <= MAX_SIZE || messages.is_empty() {
+            if frame.len() <= MAX_SIZE || !drop_beginning(&mut events) {
                 return frame;
             }
-            messages.drain(..messages.len().div_ceil(2));
-            let text = "the beginning of this session is too large to be shown here".to_owned();
-            let hint = Some("it is in the session's file, and /export has all of it".to_owned());
-            events.retain(|event| !matches!(event, AgentEvent::Task(TaskEvent::Notice { .. })));
-            events.insert(1, AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, hint }));
         }
     }
 
@@ -155,6 +149,32 @@ impl ScreenStream {
         let id = position.map(|position| self.session.read_facts(|_, log| log.id(position)));
         let events = events.into_iter().map(for_screens).collect();
         event_frame(name, &EventBatch { id, events })
+    }
+}
+
+/// Leaves out the first half of the messages, which a notice says; returns whether there were any.
+fn drop_beginning(events: &mut Vec<AgentEvent>) -> bool {
+    let Some(AgentEvent::Session(SessionEvent::SessionOpened { messages, .. })) = events.first_mut() else {
+        return false;
+    };
+    if messages.is_empty() {
+        return false;
+    }
+    messages.drain(..messages.len().div_ceil(2));
+    let text = "the beginning of this session is too large to be shown here".to_owned();
+    let hint = Some("it is in the session's file, and /export has all of it".to_owned());
+    events.retain(|event| !matches!(event, AgentEvent::Task(TaskEvent::Notice { .. })));
+    events.insert(1, AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, hint }));
+    true
+}
+
+/// The size of the texts of a session, in bytes.
+fn texts(events: &[AgentEvent]) -> usize {
+    match events.first() {
+        Some(AgentEvent::Session(SessionEvent::SessionOpened { messages, .. })) => {
+            messages.iter().map(|message| message_size(message)).sum()
+        }
+        _ => 0,
     }
 }
 

@@ -196,7 +196,7 @@ impl EventStream {
         self.metrics.count_sent_events(following.events.len() as u64, following.missed);
         let missed = (following.missed > 0).then(|| gap(Some(following.missed)));
         let frames: Vec<Bytes> =
-            missed.into_iter().chain(following.events.into_iter().map(|kept| kept.frame)).collect();
+            missed.into_iter().chain(following.events.into_iter().map(|kept| kept.frame())).collect();
         match frames.as_slice() {
             [only] => only.clone(),
             several => several.concat().into(),

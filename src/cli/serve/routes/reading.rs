@@ -125,7 +125,7 @@ async fn cut(page: &mut HistoryOfSession, live: &LiveSession, moment: Moment) ->
         .after(moment.last, usize::MAX)
         .events
         .iter()
-        .filter_map(|kept| match kept.event.as_ref() {
+        .filter_map(|kept| match &kept.event {
             AgentEvent::Turn(TurnEvent::MessageEnd { message }) => Some(name(&protocol::message(message))),
             _ => None,
         })
