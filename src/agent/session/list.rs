@@ -83,11 +83,21 @@ pub(super) fn list_candidates(
 
 /// The session in `cwd` that was changed last; with `printed`, runs of print mode, which lists leave out, count too.
 pub fn newest(root: &Path, cwd: &Path, printed: bool) -> Option<PathBuf> {
+    newest_of(root, cwd, printed, &|_| true)
+}
+
+/// Like [`newest`], of those whose ids are chosen.
+pub fn newest_of(
+    root: &Path,
+    cwd: &Path,
+    printed: bool,
+    is_chosen: &dyn Fn(&str) -> bool,
+) -> Option<PathBuf> {
     let is_listed = |path: &Path| row_of(path).is_some_and(|row| !row.printed);
     let is_here = |file: &ListedFile| {
         header(&file.path).is_some_and(|header| {
             let is_own = header.cwd == cwd && header.helper.is_none();
-            is_own && (printed || !header.printed || is_listed(&file.path))
+            is_own && (printed || !header.printed || is_listed(&file.path)) && is_chosen(&header.id)
         })
     };
     files(root, Some(cwd)).into_iter().find(is_here).map(|file| file.path)

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use super::environment::{Environment, OnBadConfig};
 use crate::args::CliArgs;
 use crate::commands::table;
+use crate::live::record;
 use crate::process::exit::Refusal;
 use crate::process::plain;
 use tau_agent::session::foreign::places::{self, ForeignPlaces};
 use tau_agent::session::list;
+use tau_agent::settings::Paths;
 use tau_app::time_format;
 use tau_protocol::live_session::LiveState;
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
@@ -27,6 +29,12 @@ pub fn directory(args: &CliArgs, on_bad_config: OnBadConfig) -> Option<PathBuf> 
         (None, _) => return None,
     };
     places::directory(&path, source).filter(|dir| dir.is_dir())
+}
+
+/// The session in `cwd` that was changed last, except archived ones; with `printed`, runs of print mode count too.
+pub(crate) fn newest(paths: &Paths, root: &Path, cwd: &Path, printed: bool) -> Option<PathBuf> {
+    let is_archived = |id: &str| record::of(paths, id).is_some_and(|found| found.record.archived);
+    list::newest_of(root, cwd, printed, &|id| !is_archived(id))
 }
 
 /// Where other agents keep their sessions; `root` is the folder of tau's own.

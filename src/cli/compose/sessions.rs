@@ -8,7 +8,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use super::environment::Environment;
-use super::session_lookup::{find, places, rows_as_table, short_ids};
+use super::session_lookup::{self, find, places, rows_as_table, short_ids};
 use crate::args::front_end::{FrontEnd, StandardStreams};
 use crate::args::sessions::{SessionsAction, SessionsArgs};
 use crate::commands::session_search;
@@ -28,6 +28,10 @@ use tau_tools::user_error::UserError;
 
 /// Held while a session with a user's ID is begun.
 const NEW_LOCK: &str = ".new-session.lock";
+
+/// The refusal to continue the last session of a directory that has archived ones only.
+const ONLY_ARCHIVED: &str = "every session in this directory is archived; `tau sessions --archived` lists them, and \
+    `tau --session ID` opens one";
 
 /// The request in the arguments.
 enum SessionRequest {
@@ -166,11 +170,14 @@ fn session_request(setup: &Setup) -> Result<SessionRequest, Refusal> {
         },
         (_, _, id) => {
             // A run of print mode is continued only if there is nothing else, on the screen not even to offer.
-            let newest = |printed| list::newest(&root, &setup.cwd, printed);
+            let newest = |printed| session_lookup::newest(&setup.paths, &root, &setup.cwd, printed);
             let can_offer = || is_screen(setup) && earlier(setup).is_some();
             let newest = || newest(setup.profile.prints).or_else(|| newest(!can_offer()));
+            let is_only_archived =
+                || args.continue_last && !can_offer() && list::newest(&root, &setup.cwd, true).is_some();
             match args.continue_last.then(newest).flatten() {
                 Some(path) => SessionRequest::Open(path),
+                None if is_only_archived() => return Err(Refusal::config(ONLY_ARCHIVED)),
                 None => SessionRequest::New(id.clone()),
             }
         }

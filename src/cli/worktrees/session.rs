@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Worktree;
+use crate::compose::session_lookup;
 use crate::live::record;
 use tau_agent::session::lock::{self, Life};
 use tau_agent::session::{Session, list};
@@ -44,7 +45,8 @@ pub(crate) fn begin_or_copy(paths: &Paths, file: Option<&Path>, dir: &Path) -> R
     session.info().file.clone().ok_or_else(|| "the session has no file".to_owned().into())
 }
 
-/// The session in `dir` that was changed last.
+/// The session in `dir` that was changed last, except archived ones.
 pub(crate) fn newest(paths: &Paths, dir: &Path) -> Option<PathBuf> {
-    list::newest(&Settings::load_leniently(paths).0.session_root(paths), dir, false)
+    let root = Settings::load_leniently(paths).0.session_root(paths);
+    session_lookup::newest(paths, &root, dir, false)
 }
