@@ -70,7 +70,6 @@ fn on_answer(model: &mut Model, ticket: Ticket, answer: RequestAnswer, effects: 
         Providers { answer } => login::on_providers(model, ticket, answer),
         LoginName { provider, answer } => on_login_way(model, &provider, answer, effects),
         SignIn { answer } => login::on_sign_in_step(model, ticket, answer, effects),
-        // Beside the box, which still waits.
         PasteSignIn { answer: Err(error) } => model.remark(&error),
         Login { answer } => login::on_key_result(model, ticket, answer, effects),
         StoredKeys { answer } => login::on_stored_keys(model, ticket, answer),
