@@ -185,3 +185,28 @@ fn every_state_has_its_frames() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
+
+/// Where not all keys of a box have room, whole ones are left out, and only the first is cut; never the one that leaves it.
+#[test]
+fn the_key_that_leaves_a_box_is_shown_at_every_size() {
+    let folder = root().join("tests/golden/frames");
+    let keys = |name: &str, size: &str| -> Option<Vec<String>> {
+        let text = std::fs::read_to_string(folder.join(format!("{name}-{size}.txt"))).ok()?;
+        let border = text.lines().rev().find_map(|line| line.split_once("└ ")?.1.split_once(" ─"))?.0;
+        Some(border.split(" · ").map(str::to_owned).collect())
+    };
+    let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = files.filter_map(|name| Some(name.to_str()?.strip_suffix("-200x50.txt")?.to_owned()));
+    let mut boxes = 0;
+    for name in names {
+        let leaves = |keys: &[String]| keys.iter().any(|key| key.starts_with("esc"));
+        let Some(all) = keys(&name, "200x50").filter(|keys| leaves(keys) && keys.len() > 1) else { continue };
+        for size in ["80x24", "40x12"] {
+            let Some(keys) = keys(&name, size) else { continue };
+            assert!(leaves(&keys), "{name}-{size}: {keys:?} of {all:?}");
+            assert!(keys.iter().skip(1).all(|key| !key.ends_with('…')), "{name}-{size}: {keys:?}");
+            boxes += 1;
+        }
+    }
+    assert!(boxes > 50, "{boxes}");
+}

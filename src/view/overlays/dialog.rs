@@ -164,7 +164,7 @@ fn frame_of(
     Clear.render(outer, buffer);
     buffer.set_style(outer, theme.style(ThemeToken::Text));
     let title = format!(" {} ", wrap::truncate(title, width.saturating_sub(6)));
-    let hint = format!(" {} ", wrap::truncate(hint, width.saturating_sub(6)));
+    let hint = format!(" {} ", fit_keys(hint, width.saturating_sub(6)));
     let block = Block::bordered()
         .border_style(theme.style(ThemeToken::OverlayBorder))
         .title_top(Line::styled(title, theme.style(ThemeToken::OverlayTitle)))
@@ -173,6 +173,32 @@ fn frame_of(
     block.render(outer, buffer);
     inner
 }
+
+/// As many keys as fit, the more important ones first; the key that leaves the box is always there.
+fn fit_keys(hint: &str, width: u16) -> String {
+    let mut keys: Vec<&str> = hint.split(KEYS).collect();
+    let fits = |keys: &[&str]| wrap::cells(&keys.join(KEYS)) <= usize::from(width);
+    while keys.len() > 2 && !fits(&keys) {
+        let Some(least) = keys.iter().skip(1).rposition(|key| !key.starts_with("esc")) else { break };
+        keys.remove(least + 1);
+    }
+    match keys.as_slice() {
+        [first, leaves] if !fits(&keys) && leaves.starts_with("esc") => {
+            let taken = u16::try_from(wrap::cells(leaves) + wrap::cells(KEYS)).unwrap_or(width);
+            match width.saturating_sub(taken) {
+                ..MIN_KEY => wrap::truncate(leaves, width).into_owned(),
+                room => format!("{}{KEYS}{leaves}", wrap::truncate(first, room)),
+            }
+        }
+        _ => wrap::truncate(&keys.join(KEYS), width).into_owned(),
+    }
+}
+
+/// The minimum number of cells for the start of a key's text to be useful.
+const MIN_KEY: u16 = 8;
+
+/// The separator of the keys below a box.
+const KEYS: &str = " · ";
 
 /// Dims everything outside the box and clears characters that the box cuts in half.
 fn dim(outer: Rect, theme: &Theme, area: Rect, buffer: &mut Buffer) {

@@ -57,7 +57,7 @@ pub(crate) fn draw(
     }
     let title = heading(model, &format!("{} asks", printable_line(&view.server)));
     let leave = leaving_key(model);
-    let hint = format!("↑↓ moves · ←→ space choose · enter continues · {leave}");
+    let hint = format!("enter continues · ↑↓ moves · ←→ space choose · {leave}");
     let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
     let inner = frame(&title, &hint, height, theme, area, buffer);
     let shown = usize::from(inner.height);

@@ -69,7 +69,7 @@ pub fn draw(
             (true, true) => "loading…",
             (true, false) => picker.empty,
             (false, _) if picker.search.is_some() => "searching messages…",
-            (false, _) => "no matches",
+            (false, _) => &no_matches(picker),
         },
         ..ListBox::default()
     };
@@ -87,18 +87,32 @@ pub fn draw(
     list.draw_in(theme, inner, buffer, &mut row).0
 }
 
+/// The text of a list without a row that matches.
+fn no_matches(picker: &Picker) -> Cow<'static, str> {
+    match (hidden_kinds(picker), picker.query().is_empty()) {
+        (None, _) => "no matches".into(),
+        (Some(kinds), true) => format!("nothing but {kinds} · ctrl+o shows them").into(),
+        (Some(kinds), false) => format!("no matches · ctrl+o searches {kinds}, too").into(),
+    }
+}
+
+/// The kinds of sessions that are in the list on request, if it has some and does not show them.
+fn hidden_kinds(picker: &Picker) -> Option<&'static str> {
+    let has = |is: fn(&PickerRow) -> bool| picker.rows().iter().any(is);
+    picker.hidden_rows_shown().filter(|shown| !shown)?;
+    Some(match (has(|row| row.hidden), has(|row| row.archived)) {
+        (_, false) => "runs of -p",
+        (false, true) => "archived sessions",
+        (true, true) => "archived sessions, runs of -p",
+    })
+}
+
 /// The keys of the list of sessions, the more important ones first.
 fn session_keys(picker: &Picker, all: bool) -> String {
     if picker.renaming().is_some() {
         return "enter renames · esc back".to_owned();
     }
-    let hidden = |is: fn(&PickerRow) -> bool| picker.rows().iter().any(is);
-    let hidden = match (hidden(|row| row.hidden), hidden(|row| row.archived)) {
-        _ if picker.hidden_rows_shown() != Some(false) => "",
-        (_, false) => "ctrl+o runs of -p",
-        (false, true) => "ctrl+o archived",
-        (true, true) => "ctrl+o archived, runs of -p",
-    };
+    let hidden = hidden_kinds(picker).map(|kinds| format!("ctrl+o {}", kinds.replacen(" sessions", "", 1)));
     let (opens, own) = match picker.foreign_key() {
         Some(_) => ("enter opens it, to continue in a copy", [""; 3]),
         None => {
@@ -108,7 +122,8 @@ fn session_keys(picker: &Picker, all: bool) -> String {
         }
     };
     let scope = if all { "tab here" } else { "tab all" };
-    let parts = [opens, scope, hidden].into_iter().chain(own).chain(["esc closes"]);
+    let parts =
+        [opens, scope, hidden.as_deref().unwrap_or_default()].into_iter().chain(own).chain(["esc closes"]);
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
