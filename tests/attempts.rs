@@ -228,7 +228,7 @@ async fn an_interrupt_stops_all_attempts_and_their_processes() {
         crate::support::write(&home.dir.path().join(format!("tau/agents/{kind}.md")), &text);
     }
     script(&home, "git init -q; echo x >file; git add .; git commit -qm x").await;
-    let args = ["-n", "2", "--model", "own/a,own/b", "--until", "false", "go"];
+    let args = ["-n", "2", "--tools", "bash,delegate", "--model", "own/a,own/b", "--until", "false", "go"];
     let child = program(&home, &args).spawn().unwrap();
     let has_begun = || copies(&home).iter().filter(|copy| copy.join("begun").exists()).count() == 2;
     let begun = std::time::Instant::now();

@@ -73,7 +73,7 @@ fn questions_of_other_sessions_are_announced_and_answered_on_the_board() {
         std::thread::sleep(Duration::from_millis(20));
     }
     screen.type_keys("\x1b[I\x18l");
-    screen.wait_for("? waiting  clean up");
+    screen.wait_for("? waiting   clean up");
     screen.wait_for("a answers · enter opens");
     // The prompt of the session; back to the list, and again.
     screen.type_keys("a");
@@ -88,7 +88,7 @@ fn questions_of_other_sessions_are_announced_and_answered_on_the_board() {
     // In the list it selects the first row.
     screen.press_until("1", "answered");
     wait_for_file(&home.join("work/made"));
-    screen.wait_for("✓ done     clean up");
+    screen.wait_for("✓ done      clean up");
     screen.wait_for("All is clean.");
     // What has ended takes a message, too; one that cannot be sent stays.
     let models = fs::read_to_string(home.join("tau/models.toml")).unwrap();
@@ -100,7 +100,7 @@ fn questions_of_other_sessions_are_announced_and_answered_on_the_board() {
     screen.type_keys("\r");
     screen.wait_for("no provider \"own\" is configured");
     screen.wait_for("> now the cellar, q j x");
-    screen.wait_for("✓ done     clean up");
+    screen.wait_for("✓ done      clean up");
     fs::write(home.join("tau/models.toml"), models).unwrap();
     screen.type_keys("\r");
     screen.wait_for("As you like.");
@@ -112,11 +112,11 @@ fn questions_of_other_sessions_are_announced_and_answered_on_the_board() {
     screen.wait_until("it is gone", |cells| !cells.contents().contains("✓ done"));
     screen.type_keys("\t");
     screen.wait_for("Archived sessions");
-    screen.wait_for("✓ done     clean up");
+    screen.wait_for("✓ done      clean up");
     screen.type_keys("h");
     screen.wait_for("nothing was put away");
     screen.type_keys("\t");
-    screen.wait_for("✓ done     clean up");
+    screen.wait_for("✓ done      clean up");
     // Letters that belong to a filter are no keys, also once it is empty again.
     screen.type_keys("c\x7f");
     screen.wait_until("only other keys", |cells| {
@@ -141,21 +141,21 @@ fn a_question_of_the_model_is_answered_on_the_board() {
     left.wait_for(&format!("tau attach {id}"));
     left.wait_for("exit=0");
     screen.type_keys("\x18l");
-    screen.wait_for("? waiting  choose");
+    screen.wait_for("? waiting   choose");
     screen.type_keys("a");
     screen.wait_for("choose · The model asks");
     screen.wait_for("Which database?");
     std::thread::sleep(QUIET);
     // Esc goes back, and declines nothing.
     screen.type_keys("\x1b");
-    screen.wait_for("? waiting  choose");
+    screen.wait_for("? waiting   choose");
     screen.type_keys("a");
     screen.wait_for("ctrl+c declines · esc goes back");
     std::thread::sleep(QUIET);
     screen.type_keys("\x1b[B");
     std::thread::sleep(QUIET);
     screen.type_keys("\r");
-    screen.wait_for("✓ done     choose");
+    screen.wait_for("✓ done      choose");
     let told = model.requests().last().unwrap().clone();
     assert!(told.contains("1. PostgreSQL") || told.contains("PostgreSQL\"}"), "{told}");
 }
@@ -180,14 +180,14 @@ fn a_plan_made_in_the_background_is_accepted_on_the_board_and_in_a_terminal() {
     // The mode of the settings is below the one that is chosen first.
     let id = begun("ask");
     screen.type_keys("\x18l");
-    screen.wait_for("? waiting  plan it");
+    screen.wait_for("? waiting   plan it");
     screen.type_keys("a");
     screen.wait_for("plan it · Plan");
     screen.wait_for("esc goes back");
     screen.wait_for("› 3. accept it");
     std::thread::sleep(QUIET);
     screen.type_keys("\x1b");
-    screen.wait_for("? waiting  plan it");
+    screen.wait_for("? waiting   plan it");
     screen.type_keys("a");
     screen.wait_for("› 3. accept it");
     std::thread::sleep(QUIET);
@@ -216,7 +216,7 @@ fn digits_answer_questions_of_the_model_on_the_board() {
     let id = begin(&home, &model, "choose");
     wait_for_state(&home, &id, "waiting");
     screen.type_keys("\x18l");
-    screen.wait_for("? waiting  choose");
+    screen.wait_for("? waiting   choose");
     screen.type_keys("a");
     screen.wait_for("Which database?");
     std::thread::sleep(QUIET);
@@ -224,7 +224,7 @@ fn digits_answer_questions_of_the_model_on_the_board() {
     screen.wait_for("Which checks?");
     std::thread::sleep(QUIET);
     screen.type_keys("13\r");
-    screen.wait_for("✓ done     choose");
+    screen.wait_for("✓ done      choose");
     let told = model.requests().last().unwrap().clone();
     let result = crate::asking::result_of(&told);
     let chosen = |name: &str| result.contains(name);
@@ -240,7 +240,7 @@ fn a_denial_on_the_board_stops_the_session_and_a_running_one_takes_messages() {
     let id = begin(&home, &model, "clean up");
     wait_for_state(&home, &id, "waiting");
     let board = other_terminal(&home, "$TAU_BIN board");
-    board.wait_for("? waiting  clean up");
+    board.wait_for("? waiting   clean up");
     // While it waits it takes a message, which is queued.
     board.type_keys("m");
     board.wait_for("enter sends");
@@ -250,7 +250,7 @@ fn a_denial_on_the_board_stops_the_session_and_a_running_one_takes_messages() {
     board.wait_for("Run this command?");
     std::thread::sleep(QUIET);
     board.type_keys("\x1b");
-    board.wait_for("○ idle     clean up");
+    board.wait_for("○ idle      clean up");
     assert!(!home.join("work/made").exists());
     let (code, _, _) = texts(&command(&home, &["wait", &id]).output_in_time());
     assert_eq!(code, Some(130));
@@ -322,7 +322,7 @@ fn what_was_killed_at_rest_is_not_listed_and_what_is_gone_is_not_opened() {
         fs::write(live.join(format!("{id}.json")), record.to_string()).unwrap();
     }
     screen.type_keys("\x18l");
-    screen.wait_for("✓ done     gone away");
+    screen.wait_for("✓ done      gone away");
     // That of this screen itself.
     assert_eq!(screen.text().matches("(no messages yet)").count(), 1, "{}", screen.text());
     // Letters filter, and are keys again on a row that was moved to.
@@ -334,7 +334,7 @@ fn what_was_killed_at_rest_is_not_listed_and_what_is_gone_is_not_opened() {
     screen.wait_for("enter opens");
     screen.type_keys("\r");
     screen.wait_for("this session has ended, and its file is gone");
-    screen.wait_for("✓ done     gone away");
+    screen.wait_for("✓ done      gone away");
     screen.type_keys("\x1b");
     screen.wait_until("the board closes", |cells| !cells.contents().contains("gone away"));
     screen.type_keys("hello\r");
@@ -360,6 +360,11 @@ fn archived_sessions_are_in_the_lists_on_request() {
     assert_eq!((listed(&[]), listed(&["--archived"])), (vec![], vec![true]));
     screen.press_until("\x0f", "clean up archived");
     screen.wait_for("ctrl+x brings back");
+    // It is not the last session, which is continued.
+    let run = |arguments: &[&str]| texts(&command(&home, arguments).output_in_time());
+    let (code, _, err) = run(&["-p", "-c", "--model", "demo", "go"]);
+    assert!(code == Some(3) && err.contains("every session in this directory is archived"), "{code:?} {err}");
+    assert!(err.contains("tau --session ID"), "{err}");
     // The board shows it, too, and brings it back, as the list does.
     screen.type_keys("\x1b");
     screen.wait_until("the list is closed", |cells| !cells.contents().contains("ctrl+x"));

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::harness::answering;
+use crate::live_ends::process_of;
 use crate::screen::{Screen, TIMEOUT};
 use crate::time_limit::{EndInTime, RunInTime};
 
@@ -149,9 +151,14 @@ fn the_board_shows_stops_and_opens_sessions() {
     };
     let (one, two) = (begin("count the stars"), begin("count the trees"));
     let board = other_terminal(&home, "$TAU_BIN board");
-    board.wait_for("● running  count the stars");
-    board.wait_for("● running  count the trees");
+    board.wait_for("● running   count the stars");
+    board.wait_for("● running   count the trees");
     board.wait_for("2 running");
+    for (signal, name) in [(Signal::STOP, "suspended"), (Signal::CONT, "running")] {
+        kill_process(process_of(&home, &one), signal).unwrap();
+        wait_for_state(&home, &one, name);
+        board.wait_for(&format!("{name:<9} count the stars"));
+    }
     // The filter, stopping, and what it leads to.
     board.type_keys("/stars");
     board.wait_until("one row", |cells| !cells.contents().contains("count the trees"));

@@ -38,6 +38,22 @@ async fn row(server: &Served, id: &str, state: &str) -> Value {
     look.in_time("the state of the session").await
 }
 
+/// Nothing runs in a process that is suspended, and it takes no answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_suspended_session_of_another_tau_is_listed_as_such() {
+    let touch = calls("bash", &json!({ "command": "touch made" }));
+    let (server, _provider, id) = beside(vec![touch, says("Done.")], "ask").await;
+    row(&server, &id, "waiting").await;
+    let record = std::fs::read(server.dir.path().join(format!("logs/live/{id}.json"))).unwrap();
+    let pid = serde_json::from_slice::<Value>(&record).unwrap()["pid"].as_i64().unwrap();
+    let process = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+    let suspended = row(&server, &id, "suspended").await;
+    assert_eq!((&suspended["running"], &suspended["waiting"]), (&json!(false), &json!(0)), "{suspended}");
+    rustix::process::kill_process(process, rustix::process::Signal::CONT).unwrap();
+    row(&server, &id, "waiting").await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_of_another_tau_is_listed_read_answered_and_steered() {
     let touch = calls("bash", &json!({ "command": "touch made; echo one" }));

@@ -40,7 +40,7 @@ fn sessions_of_servers_are_answered_and_opened_on_the_board() {
     let id = begin(&sshd.home(), &model, "clean up");
     wait_for_state(&sshd.home(), &id, "waiting");
     let board = sshd.with_servers(&["ssh://box/~/work", "ssh://closed", "ssh://keyless"], "board");
-    board.wait_for("? waiting  clean up");
+    board.wait_for("? waiting   clean up");
     board.wait_for("box:work");
     board.wait_for("× closed cannot be reached: ");
     board.wait_for("Connection refused");
@@ -54,7 +54,7 @@ fn sessions_of_servers_are_answered_and_opened_on_the_board() {
     assert!(!sshd.work().join("made").exists(), "it ran unasked");
     board.press_until("1", "answered");
     wait_for_file(&sshd.work().join("made"));
-    board.wait_for("✓ done     clean up");
+    board.wait_for("✓ done      clean up");
     board.wait_for("All is clean.");
     // Its process has ended; a message begins another one.
     wait_until("it stays open", || !sshd.home().join(format!("tau/logs/live/{id}.lock")).exists());
@@ -68,11 +68,11 @@ fn sessions_of_servers_are_answered_and_opened_on_the_board() {
     board.wait_for("archived; tab shows what was archived");
     board.type_keys("\t");
     board.wait_for("Archived sessions");
-    board.wait_for("✓ done     clean up");
+    board.wait_for("✓ done      clean up");
     board.type_keys("h");
     board.wait_for("nothing was put away");
     board.type_keys("\t");
-    board.wait_for("✓ done     clean up");
+    board.wait_for("✓ done      clean up");
     board.type_keys("\r");
     board.wait_until("composer", |cells| composer(cells).is_some());
     board.wait_for("▌ clean up");
@@ -92,7 +92,7 @@ fn a_server_that_is_lost_is_said_and_comes_back() {
     std::thread::sleep(QUIET);
     assert!(!sshd.starts().exists(), "ssh is started before the board is opened");
     screen.type_keys("\x18l");
-    screen.wait_for("● running  count the stars");
+    screen.wait_for("● running   count the stars");
     sshd.signal(Signal::STOP);
     for pid in sshd.connections() {
         kill_process(pid, Signal::KILL).unwrap();
@@ -100,11 +100,11 @@ fn a_server_that_is_lost_is_said_and_comes_back() {
     screen.wait_for("× box cannot be reached: ");
     screen.wait_until("gone", |cells| !cells.contents().contains("count the stars"));
     sshd.signal(Signal::CONT);
-    screen.wait_for("● running  count the stars");
+    screen.wait_for("● running   count the stars");
     assert!(!screen.text().contains("cannot be reached"));
     screen.press_until(HOME, &format!("ssh://box#{id}"));
     screen.type_keys("xx");
-    screen.wait_for("○ idle     count the stars");
+    screen.wait_for("○ idle      count the stars");
     // Nobody looks any more.
     screen.type_keys("q");
     wait_until("the connection stays", || sshd.connections().is_empty());
@@ -128,7 +128,7 @@ fn what_a_server_says_on_the_board_is_plain_text() {
     board.wait_for("this version of tau is not installed there; tau attach ssh://box copie");
     // A bad setting is said, and the board shows the rest.
     let board = sshd.with_servers(&["box"], "board");
-    board.wait_for("idle     (no messages yet)");
+    board.wait_for("idle      (no messages yet)");
     board.press_until("\x1b", "`box` is not an ssh address");
 }
 

@@ -18,6 +18,8 @@ pub enum LiveState {
     Waiting,
     /// The agent works.
     Running,
+    /// The process of a run is suspended, as by Ctrl+Z in its shell.
+    Suspended,
     /// The last run failed or was interrupted.
     Failed,
     /// The last run succeeded.
@@ -35,7 +37,7 @@ impl LiveState {
 
     /// Whether a run has not ended.
     pub fn is_at_work(self) -> bool {
-        matches!(self, LiveState::Running | LiveState::Waiting)
+        matches!(self, LiveState::Running | LiveState::Waiting | LiveState::Suspended)
     }
 }
 

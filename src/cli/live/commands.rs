@@ -34,7 +34,7 @@ use tau_protocol::live_session::LiveState;
 use tau_protocol::message::{Message, StopReason};
 use tau_protocol::query::{PageFrom, PageGoal};
 use tau_protocol::session_row::SessionRow;
-use tau_tools::process::{self, left};
+use tau_tools::process::left;
 
 /// The report that there was nothing to stop.
 pub(crate) const NOTHING_RUNS: &str = "nothing runs in this session";
@@ -184,13 +184,15 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
         if found.is_live {
             lock = record::open_lock(&named.environment.paths, &named.id).or(lock);
         }
-        let is_suspended = found.is_live && process::is_suspended(found.record.pid);
+        let state = found.state();
+        was_at_work |= state.is_at_work();
+        let is_suspended = state == LiveState::Suspended;
         if is_suspended && !was_suspended {
             warn(&record::silence(found.record.pid));
         }
         was_suspended = is_suspended;
-        was_at_work |= matches!(found.state(), LiveState::Running | LiveState::Waiting);
-        match (found.state(), found.record.exit) {
+        match (state, found.record.exit) {
+            (LiveState::Suspended, _) => {}
             (LiveState::Running, _) => {
                 if std::mem::replace(&mut retry_at, found.record.retry_at) != found.record.retry_at {
                     warn_of_retry(&found);

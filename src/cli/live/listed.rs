@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use super::record::{self, FoundRecord};
 use tau_agent::settings::Paths;
-use tau_protocol::live_session::LiveRow;
+use tau_protocol::live_session::{LiveRow, LiveState};
+use tau_tools::process::is_suspended;
 
 /// The time after a change in which another one may have the same timestamp.
 const SETTLED: Duration = Duration::from_millis(100);
@@ -25,6 +26,8 @@ struct CachedRows {
     modified: SystemTime,
     read: SystemTime,
     rows: Vec<LiveRow>,
+    /// The processes of runs, and whether each was suspended, which changes nothing in the folder either.
+    at_work: Vec<(u32, bool)>,
 }
 
 impl RowCache {
@@ -40,20 +43,24 @@ impl RowCache {
         let is_current = |known: &&CachedRows| {
             let settled = known.modified.checked_add(SETTLED).is_some_and(|end| end < known.read);
             let is_recent = now.duration_since(known.read).is_ok_and(|age| age < AGAIN);
-            modified == Some(known.modified) && settled && is_recent
+            let is_as_known = |(pid, suspended): &(u32, bool)| is_suspended(*pid) == *suspended;
+            modified == Some(known.modified) && settled && is_recent && known.at_work.iter().all(is_as_known)
         };
         if let Some(known) = self.known.as_ref().filter(is_current) {
             return known.rows.clone();
         }
         // The notice about the parent covers an interrupted helper.
         let is_row = |found: &FoundRecord| found.is_live || found.record.parent.is_none();
-        let found = record::all(paths).into_values().filter(is_row);
-        let mut rows: Vec<LiveRow> = found.map(FoundRecord::row).collect();
+        let found: Vec<FoundRecord> = record::all(paths).into_values().filter(is_row).collect();
+        let at_work = found.iter().filter(|found| found.is_live && found.record.is_at_work());
+        let at_work =
+            at_work.map(|found| (found.record.pid, found.state() == LiveState::Suspended)).collect();
+        let mut rows: Vec<LiveRow> = found.into_iter().map(FoundRecord::row).collect();
         rows.sort_by(|one, other| one.id.cmp(&other.id));
         if self.known.as_ref().is_none_or(|known| known.rows != rows) {
             self.changes += 1;
         }
-        self.known = modified.map(|modified| CachedRows { modified, read: now, rows: rows.clone() });
+        self.known = modified.map(|modified| CachedRows { modified, read: now, rows: rows.clone(), at_work });
         rows
     }
 }

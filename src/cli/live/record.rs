@@ -127,9 +127,13 @@ impl LiveRecord {
 }
 
 impl FoundRecord {
-    /// The state; that of a session whose process was interrupted at work is `Failed`.
+    /// The state; that of a session whose process was interrupted at work is `Failed`, and `Suspended` if it is
+    /// suspended at work.
     pub fn state(&self) -> LiveState {
         match self.record.state {
+            state if self.is_live && state.is_at_work() && is_suspended(self.record.pid) => {
+                LiveState::Suspended
+            }
             state if self.is_live => state,
             _ if self.record.is_at_work() => LiveState::Failed,
             state if state.is_at_work() => LiveState::Idle,

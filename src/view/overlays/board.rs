@@ -22,7 +22,7 @@ const MISSING: usize = 3;
 /// Rows of the screen that the box leaves free, with its borders.
 const AROUND: u16 = 4;
 /// Cells for the state.
-const STATES: usize = 10;
+const STATES: usize = 11;
 
 /// Draws the board and returns how many of its rows fit.
 pub(crate) fn draw(
@@ -100,7 +100,11 @@ fn hint(view: &BoardView, archived: usize) -> String {
 fn title(view: &BoardView) -> String {
     let count =
         |state: LiveState| view.list.rows().into_iter().flatten().filter(|row| row.state == state).count();
-    let parts = [(count(LiveState::Waiting), "waiting for you"), (count(LiveState::Running), "running")];
+    let parts = [
+        (count(LiveState::Waiting), "waiting for you"),
+        (count(LiveState::Running), "running"),
+        (count(LiveState::Suspended), "suspended"),
+    ];
     let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
     let name = if view.is_archive { "Archived sessions" } else { "Sessions" };
     let parts: Vec<String> = std::iter::once(name.to_owned()).chain(parts).collect();
@@ -111,6 +115,7 @@ fn line(row: &LiveRow, is_here: bool, now: i64, width: u16, theme: &Theme) -> Li
     let (mark, token) = match row.state {
         LiveState::Waiting => ("? ", ThemeToken::Warning),
         LiveState::Running => ("● ", ThemeToken::Accent),
+        LiveState::Suspended => ("‖ ", ThemeToken::Warning),
         LiveState::Failed => ("× ", ThemeToken::Error),
         LiveState::Done => ("✓ ", ThemeToken::Success),
         LiveState::Idle => ("○ ", ThemeToken::Muted),

@@ -4,8 +4,8 @@ import * as api from "/page/api.js";
 import { quietly, waiting } from "/page/asks.js";
 import { ago, element, nameOf, visible } from "/page/text.js";
 
-const ORDER = ["waiting", "running", "failed", "done", "idle"];
-const NAMES = { waiting: "waits for you", running: "running", failed: "failed", done: "done", idle: "idle" };
+const ORDER = ["waiting", "running", "suspended", "failed", "done", "idle"];
+const NAMES = { waiting: "waits for you", running: "running", suspended: "suspended", failed: "failed", done: "done", idle: "idle" };
 
 /** By state; helpers are below their parents. */
 function sorted(sessions) {

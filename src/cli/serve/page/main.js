@@ -110,7 +110,7 @@ function drawWaiting() {
 
 function drawList() {
   const rows = sessions.map((session) => {
-    const state = session.waiting ? element("b", { class: "waits" }, "waits for you · ") : session.running ? element("b", {}, "running · ") : null;
+    const state = session.waiting ? element("b", { class: "waits" }, "waits for you · ") : session.running || session.state === "suspended" ? element("b", {}, `${session.state} · `) : null;
     const when = session.modified || session.created;
     const facts = element("span", { class: "facts" }, state, when ? `${ago(when)} · ` : "", visible(session.cwd));
     const current = open && session.id === open.id ? "page" : null;

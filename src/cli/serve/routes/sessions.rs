@@ -301,12 +301,13 @@ fn with_known(summary: SessionSummary, known: &FactSource<'_>) -> SessionSummary
         }),
         FactSource::Elsewhere(found) => {
             let LiveRecord { waiting, model, cost, last_line, archived, parent, .. } = found.record.clone();
+            let state = found.state();
             SessionSummary {
                 live: found.is_live,
                 elsewhere: found.is_live,
-                running: found.is_live && found.record.state.is_at_work(),
-                waiting: if found.is_live { waiting } else { 0 },
-                state: found.state().name().to_owned(),
+                running: matches!(state, LiveState::Running | LiveState::Waiting),
+                waiting: if state == LiveState::Waiting { waiting } else { 0 },
+                state: state.name().to_owned(),
                 model,
                 cost,
                 last_line,
