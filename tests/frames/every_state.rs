@@ -186,7 +186,7 @@ fn every_state_has_its_frames() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Where not all keys of a box have room, whole ones are left out, and only the first is cut; never the one that leaves it.
+/// Where not all keys of a box have room, whole ones are left out, but never the one that leaves it.
 #[test]
 fn the_key_that_leaves_a_box_is_shown_at_every_size() {
     let folder = root().join("tests/golden/frames");
