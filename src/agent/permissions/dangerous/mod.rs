@@ -134,6 +134,7 @@ fn find_dangers<'a>(
             devices::of_redirects(part),
             fed::find_loss(part, command, analysis, targets),
             processes::find_listed_loss(part, command, analysis),
+            services::find_sent_statement(part, analysis),
             languages::find_loss(part, targets),
             languages::find_evaluated_download(part),
             languages::find_ended_processes(part),

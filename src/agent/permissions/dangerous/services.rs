@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{CommandLoss, has_option};
-use crate::permissions::shell::{Part, Word};
+use crate::permissions::shell::{Analysis, Part, Word};
 use crate::permissions::subcommands::has;
 
 const VOLUMES: &str = "it removes volumes, with the data in them";
@@ -15,6 +15,9 @@ const OVERWRITTEN: &str = "it overwrites a branch: commits that only it has are 
 const FIRMWARE: &str = "it changes the firmware of this machine, which may no longer start";
 const BACKUPS: &str = "it removes backups";
 const POWER: &str = "it ends or restarts this machine, and what is not saved is lost";
+const SERVER: &str = "it removes it from the server";
+const TYPED: &str =
+    "it types into another program of yours, which may do anything with it, outside of the sandbox";
 
 /// Programs that end or restart the machine, whatever their words.
 pub(super) const ENDING_MACHINE: &str = "reboot poweroff halt shutdown";
@@ -103,13 +106,9 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     ("mc s3cmd", "rb", STORED),
     // Forges and registries.
     ("gh glab", "repo|project delete", "it removes the repository, with its issues"),
-    (
-        "gh glab",
-        "release|issue|gist|codespace|secret|variable delete|remove",
-        "it removes it from the server",
-    ),
+    ("gh glab", "release|issue|gist|codespace|secret|variable delete|remove", SERVER),
     ("gh", "repo sync --force", OVERWRITTEN),
-    ("gh glab", "api =DELETE", "it removes it from the server"),
+    ("gh glab", "api =DELETE", SERVER),
     ("gh glab", "api =FORCE=TRUE", OVERWRITTEN),
     ("hub", "delete", "it removes the repository, with its issues"),
     ("npm pnpm", "unpublish", "it removes what is published"),
@@ -177,6 +176,18 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     ("security", "delete-*", "it removes stored keys"),
     ("trash-empty", "", "it empties the trash"),
     ("gio", "trash --empty", "it empties the trash"),
+    // Programs of the user that run already.
+    ("tmux", "send*|pas*|pi*|resp*|ru*", TYPED),
+    ("tmux", "* send|send-keys|paste-buffer|pipe-pane|respawn-pane|respawn-window|run-shell", TYPED),
+    ("screen", "-X stuff|paste|process|exec|eval|at", TYPED),
+    ("vi vim gvim nvim", "--remote-send|--remote-expr", TYPED),
+    ("emacsclient", "-e|--eval", TYPED),
+    ("kitty kitten", "@ * send-text|send-key|launch", TYPED),
+    ("wezterm", "cli send-text", TYPED),
+    ("zellij", "action|ac write|write-chars", TYPED),
+    ("xdotool", "* type|key", TYPED),
+    ("ydotool", "type|key", TYPED),
+    ("wtype", "", TYPED),
     // Version control other than git.
     ("hg", "update|up|checkout|co -C|--clean", UNCOMMITTED),
     ("hg", "purge|clean", UNCOMMITTED),
@@ -191,13 +202,15 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
 /// Clients of databases, which take statements as words or input.
 pub(in crate::permissions) const CLIENTS: &str = "psql mysql mariadb sqlite3 duckdb cockroach clickhouse clickhouse-client cqlsh sqlcmd sqlplus \
                        pgcli mycli litecli usql bq turso mongosh mongo redis-cli valkey-cli wrangler prisma";
+/// Programs that send what they read to a service.
+const SENDERS: &str = "nc ncat netcat nc.openbsd nc.traditional socat telnet";
 /// Objects of a database that hold data.
 const HOLDING: &str = "database schema keyspace table tablespace collection";
 
 /// The programs with such uses.
 pub(super) fn programs() -> impl Iterator<Item = &'static str> {
     let listed = LOSSES.iter().flat_map(|(programs, ..)| programs.split(' '));
-    listed.chain(CLIENTS.split_whitespace())
+    listed.chain(CLIENTS.split_whitespace()).chain(SENDERS.split_whitespace())
 }
 
 /// The loss caused by a program, unless it is about a database for tests.
@@ -214,12 +227,50 @@ pub(super) fn find_loss(name: &str, words: &[Word], part: &Part) -> Option<Comma
     let of_row = |(_, needed, text): &(&str, &str, &'static str)| {
         Some((needed_words(needed, words, &literals)?, *text))
     };
-    let statement = || has(CLIENTS, name).then(|| statement(&literals, part)).flatten();
+    let sends = || has(SENDERS, name) || literals.iter().any(|text| text.starts_with("telnet:"));
+    let statement = || (has(CLIENTS, name) || sends()).then(|| statement(&literals, part)).flatten();
     if let Some((found, text)) = rows.filter_map(of_row).next().filter(|_| !is_for_tests(part)) {
         let named = std::iter::once(name.to_owned()).chain(found).collect();
         return Some((text.to_owned(), Some(named)));
     }
-    statement().map(|found| (format!("{found} removes data, which only a backup can restore"), None))
+    if let Some(text) = mutation_loss(name, &literals, part) {
+        return Some((text.to_owned(), None));
+    }
+    statement().map(|found| (of_statement(found), None))
+}
+
+fn of_statement(found: &str) -> String {
+    format!("{found} removes data, which only a backup can restore")
+}
+
+/// The loss if a part writes a statement that removes data to a connection of the shell: `echo FLUSHALL >/dev/tcp/…`.
+pub(super) fn find_sent_statement(part: &Part, analysis: &Analysis) -> Option<CommandLoss> {
+    let mut redirects = analysis.parts.iter().flat_map(|part| &part.redirects);
+    if !redirects.any(|redirect| redirect.target.display().contains("/dev/tcp/")) {
+        return None;
+    }
+    let literals: Vec<Cow<'_, str>> = part.words.iter().skip(1).filter_map(Word::literal).collect();
+    statement(&literals, part).map(|found| (of_statement(found), None))
+}
+
+/// The loss caused by a mutation of GraphQL that is given to the client of a forge.
+fn mutation_loss(name: &str, literals: &[Cow<'_, str>], part: &Part) -> Option<&'static str> {
+    if !has("gh glab", name) || !literals.iter().any(|text| text == "graphql") {
+        return None;
+    }
+    let texts = literals.iter().map(AsRef::as_ref).chain(part.texts.iter().map(String::as_str));
+    let mut changing = texts.filter(|text| text.contains("mutation"));
+    let loss = |text: &str| {
+        let mut names = text.split(|c: char| !c.is_alphanumeric());
+        let is_forced = || text.split_whitespace().collect::<String>().contains("force:true");
+        match names
+            .any(|name| name.strip_prefix("delete").is_some_and(|what| what.starts_with(char::is_uppercase)))
+        {
+            true => Some(SERVER),
+            false => is_forced().then_some(OVERWRITTEN),
+        }
+    };
+    changing.find_map(loss)
 }
 
 /// Whether a variable says that a part uses a database for tests: `RAILS_ENV=test`.
@@ -328,13 +379,17 @@ fn removing(text: &str) -> Option<&'static str> {
     };
     let packed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let flushes = |text: &str| ["call('flush", "call(\"flush"].iter().any(|call| text.contains(call));
-    if is_call(&packed) || flushes(&packed.to_lowercase()) {
+    // Redis takes a command in each line, also behind `$` and its length.
+    let is_flush = |line: &str| {
+        line.split_whitespace().next().is_some_and(|first| has("flushall flushdb", &first.to_lowercase()))
+    };
+    let lines = |text: &str| text.replace("\\r", "\n").replace("\\n", "\n").lines().any(is_flush);
+    if is_call(&packed) || flushes(&packed.to_lowercase()) || lines(text) {
         return Some("it");
     }
     without_data(text).to_lowercase().split(';').find_map(|statement| {
         let mut words = statement.split_whitespace();
         match (words.next()?, words.next()) {
-            ("flushall" | "flushdb", _) => Some("it"),
             ("drop", Some(what)) if has(HOLDING, what) => Some("DROP"),
             ("truncate", Some(_)) => Some("TRUNCATE"),
             ("alter", Some("table")) => {
