@@ -101,6 +101,14 @@ impl NamedPath {
 
     /// Whether the path exists, as far as it is known.
     fn is_there(&self) -> bool {
+    /// The folder that is there, if it is fully known.
+    pub(super) fn folder(&self) -> Option<JudgedPath> {
+        match self {
+            NamedPath::Known(path) if links::is_folder(&path.real) => Some(JudgedPath::clone(path)),
+            NamedPath::Known(_) | NamedPath::Partly(_) => None,
+        }
+    }
+
         match self {
             NamedPath::Known(path) => links::kind(&path.plain).is_some(),
             NamedPath::Partly(_) => true,
@@ -467,11 +475,7 @@ impl<'a> Scene<'a> {
 
     /// The existing folders that a text may be.
     fn folders_of(&self, text: &PathText) -> Vec<PathBuf> {
-        let folder = |path: &NamedPath| match path {
-            NamedPath::Known(path) if links::is_folder(&path.real) => Some(path.real.clone()),
-            NamedPath::Known(_) | NamedPath::Partly(_) => None,
-        };
-        self.paths_of(text).iter().filter_map(folder).collect()
+        self.paths_of(text).iter().filter_map(NamedPath::folder).map(|path| path.real).collect()
     }
 
     /// The paths that the name and the arguments of a part may be. `changes` is true if it may do more than

@@ -280,7 +280,7 @@ impl Program<'_> {
     fn bases(&self, code: &str, depth: usize) -> (Vec<String>, bool) {
         let (mut found, mut is_unknown) = (Vec::new(), false);
         for (_, name) in identifiers(code) {
-            let assigned = if depth < MAX_VARIABLES { self.assigned_value(name) } else { None };
+            let assigned = if depth < MAX_VARIABLES { assigned_value(self.text, name) } else { None };
             let lower = name.to_lowercase();
             if let Some(value) = assigned {
                 found = self.words(value, depth + 1).iter().map(Word::display).collect();
@@ -292,30 +292,35 @@ impl Program<'_> {
             } else if lower == "argv" || lower == "shift" {
                 let operands = self.part.words.iter().skip(1).filter(|word| word.display() != self.text);
                 found = operands.map(Word::display).filter(|text| !text.starts_with('-')).collect();
-            } else if !has(JOINING, name) && !name.chars().all(|c| c.is_ascii_digit()) {
+            } else if !is_joining(name) && !name.chars().all(|c| c.is_ascii_digit()) {
                 is_unknown = true;
             }
         }
         (found, is_unknown)
     }
+}
 
-    /// The value that the program gives a variable: `x = …`, `for x in …`.
-    fn assigned_value(&self, name: &str) -> Option<&str> {
-        let of_name = |(start, found): (usize, &str)| {
-            let rest = self.text.get(start + found.len()..).filter(|_| found == name)?.trim_start();
-            let rest = rest.strip_prefix(':').unwrap_or(rest);
-            if let Some(value) = rest.strip_prefix('=').filter(|value| !value.starts_with(['=', '>', '~'])) {
-                return Some(argument(value.trim_start().trim_start_matches('(')));
-            }
-            let value = rest.strip_prefix("in ").or_else(|| rest.strip_prefix("of "))?;
-            Some(argument(value).split(':').next().unwrap_or_default())
-        };
-        identifiers(self.text).find_map(of_name)
-    }
+/// The value that a program gives a variable: `x = …`, `for x in …`.
+pub(in crate::permissions) fn assigned_value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let of_name = |(start, found): (usize, &str)| {
+        let rest = text.get(start + found.len()..).filter(|_| found == name)?.trim_start();
+        let rest = rest.strip_prefix(':').unwrap_or(rest);
+        if let Some(value) = rest.strip_prefix('=').filter(|value| !value.starts_with(['=', '>', '~'])) {
+            return Some(argument(value.trim_start().trim_start_matches('(')));
+        }
+        let value = rest.strip_prefix("in ").or_else(|| rest.strip_prefix("of "))?;
+        Some(argument(value).split(':').next().unwrap_or_default())
+    };
+    identifiers(text).find_map(of_name)
+}
+
+/// Whether a name in a program only joins others, and is no variable.
+pub(in crate::permissions) fn is_joining(name: &str) -> bool {
+    has(JOINING, name)
 }
 
 /// The names in a text, with their places.
-fn identifiers(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(in crate::permissions) fn identifiers(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut at = 0;
     text.split(move |c| !is_name(c)).filter_map(move |name| {
@@ -327,14 +332,14 @@ fn identifiers(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The arguments behind the name of a function: in parentheses, or up to the end of the statement.
-fn argument(behind: &str) -> &str {
+pub(in crate::permissions) fn argument(behind: &str) -> &str {
     let behind = behind.trim_start_matches(['!', ' ']);
     let inner = behind.strip_prefix('(').unwrap_or(behind);
     let end = ends(inner, |c, depth| depth == 0 && matches!(c, ')' | ']' | '}' | ';' | '\n')).next();
     inner.get(..end.unwrap_or(inner.len())).unwrap_or_default()
 }
 
-fn arguments(list: &str) -> Vec<&str> {
+pub(in crate::permissions) fn arguments(list: &str) -> Vec<&str> {
     let mut start = 0;
     let mut found: Vec<&str> = ends(list, |c, depth| depth == 0 && c == ',')
         .map(|end| list.get(std::mem::replace(&mut start, end + 1)..end).unwrap_or_default())
@@ -365,7 +370,7 @@ fn ends(text: &str, is_end: impl Fn(char, usize) -> bool) -> impl Iterator<Item 
 }
 
 /// The expression at the end of a text, on which a method is called.
-fn receiver(before: &str) -> &str {
+pub(in crate::permissions) fn receiver(before: &str) -> &str {
     let mut depth = 0_usize;
     let start = before.char_indices().rev().find(|(_, c)| {
         match c {

@@ -9,7 +9,7 @@ pub(super) mod fed;
 mod finding;
 mod git;
 mod hidden;
-mod languages;
+pub(super) mod languages;
 mod packages;
 mod powershell;
 mod printing;

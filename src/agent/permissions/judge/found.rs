@@ -1,6 +1,8 @@
 //! Judges the protected files that a search in the project finds for what changes them: `find -exec sed -i`,
 //! `grep -rl x | xargs sed -i`.
 
+mod programs;
+
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::FileType;
@@ -9,6 +11,7 @@ use std::path::Path;
 use globset::{GlobBuilder, GlobMatcher};
 use tau_tools::regular_files::read_capped;
 
+use super::unnamed::{Choice, programs_in};
 use super::{Finding, Judge};
 use crate::permissions::dangerous::fed::{feeds, sources};
 use crate::permissions::dangerous::is_positional;
@@ -32,6 +35,20 @@ const FINDING: &str = "find fd fdfind";
 const NAMES: &str = "-name -iname";
 const GREPPING: &str = "grep egrep fgrep rgrep rg";
 
+/// Programs that change every file in the folders that they are given, the options with which they do, each as a letter
+/// and in words, and those with which they do not.
+const RECURSIVE: [(&str, &[(char, &str)], &[(char, &str)]); 5] = [
+    (
+        "gzip gunzip pigz unpigz",
+        &[('r', "--recursive")],
+        &[('k', "--keep"), ('c', "--stdout --to-stdout"), ('t', "--test"), ('l', "--list")],
+    ),
+    ("zstd unzstd pzstd lz4", &[('r', "--recursive"), ('\0', "--rm")], &[('c', "--stdout"), ('t', "--test")]),
+    ("ccrypt ccencrypt ccdecrypt", &[('r', "--recursive")], &[]),
+    ("zip", &[('r', "--recurse-paths"), ('m', "--move")], &[]),
+    ("7z 7za 7zz", &[('\0', "-sdel")], &[]),
+];
+
 /// The files that a search finds, as far as its words say it.
 #[derive(Default)]
 struct Search {
@@ -50,6 +67,8 @@ struct Search {
     text: Option<String>,
     /// A text in the names that it finds.
     name: Option<String>,
+    /// How a program chooses among the names.
+    choice: Option<Choice>,
 }
 
 /// A pattern of a name, or of a path.
@@ -73,10 +92,13 @@ impl Judge<'_> {
         let is_below = part.words.get(1).is_some_and(is_here) && folders::removes_found_files(part);
         let entered = scene.entered_folders(part).filter(|_| is_below);
         let run = run_by_fd(part);
-        if searches.is_empty() || self.objection(run.as_ref().unwrap_or(part), scene).is_none() {
-            return;
+        let mut found: Vec<Search> = searches.iter().filter_map(|search| Search::of(search, scene)).collect();
+        if !found.is_empty() && self.objection(run.as_ref().unwrap_or(part), scene).is_none() {
+            found.clear();
         }
-        for search in searches.iter().filter_map(|search| Search::of(search, scene)) {
+        found.extend(programs_in(part).iter().flat_map(|text| programs::searches(text, part, scene)));
+        found.extend(Search::of_recursion(part, scene));
+        for search in found {
             let mut asked = Vec::new();
             let is_entered =
                 |start: &&JudgedPath| entered.as_ref().is_none_or(|folders| folders.contains(&start.plain));
@@ -132,6 +154,7 @@ impl Judge<'_> {
             && (search.paths.is_empty() || search.paths.iter().any(|known| text.meets(known)))
             && search.included.iter().all(|glob| self.is_one(std::slice::from_ref(glob), path))
             && search.name.as_ref().is_none_or(|known| name.contains(known))
+            && search.choice.as_ref().is_none_or(|choice| choice.takes(&name))
             && search.text.as_ref().is_none_or(holds)
     }
 
@@ -148,6 +171,25 @@ impl Judge<'_> {
 }
 
 impl Search {
+    /// The files of folders that a program changes with all below: `gzip -r .`.
+    fn of_recursion(part: &Part, scene: &Scene<'_>) -> Option<Search> {
+        let program = folders::program(part);
+        let words: Vec<_> =
+            part.words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
+        let is_given = |(letter, long): (char, &str)| {
+            let is_letter =
+                |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains(letter);
+            words.iter().any(|word| is_letter(word) || has(long, word))
+        };
+        let (_, changing, keeping) = RECURSIVE.iter().find(|(programs, ..)| has(programs, &program))?;
+        let changes = changing.iter().all(|option| is_given(*option))
+            && !keeping.iter().any(|option| is_given(*option));
+        let named = part.words.iter().skip(1).filter(|_| changes).flat_map(|word| scene.folder(word));
+        let starts = named.map(|path| JudgedPath::new(&path)).collect();
+        Some(Search { starts, kind: Some('f'), ..Search::default() })
+            .filter(|search| !search.starts.is_empty())
+    }
+
     /// The search that a part makes; `None` if it finds no hidden files, or does not search.
     fn of(part: &Part, scene: &Scene<'_>) -> Option<Search> {
         let program = folders::program(part);

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use super::unnamed::{FINDING, HIDDEN, READING, literals, programs_in};
 use super::{Finding, Judge};
+use crate::permissions::folders;
 use crate::permissions::path_pattern::JudgedPath;
 use crate::permissions::path_text::{self, Mark, PathText};
 use crate::permissions::protected::{ProtectedKind, Use, encloses, may_be_protected, protected_kind};
 use crate::permissions::shell::{Part, Word};
 use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::{NamedPath, Scene};
-use crate::permissions::{folders, links};
 
 /// Commands that print the names of what is in folders.
 const LISTING: &str = "find bfs fd fdfind rg ls dir vdir tree du";
@@ -108,12 +108,8 @@ impl Judge<'_> {
         let is_used = if changes { Use::Write } else { Use::Read };
         let is_pattern = |literal: &&&str| literal.contains(['*', '?', '[']);
         let below = |literal: &str| format!("~/{}", literal.trim_start_matches(['~', '/', '.']));
-        let folder = |path: &NamedPath| match path {
-            NamedPath::Known(path) if links::is_folder(&path.real) => Some(JudgedPath::clone(path)),
-            NamedPath::Known(_) | NamedPath::Partly(_) => None,
-        };
         let folders = |name: &str| {
-            scene.paths_of(&PathText::literal(name)).iter().filter_map(folder).collect::<Vec<_>>()
+            scene.paths_of(&PathText::literal(name)).iter().filter_map(NamedPath::folder).collect::<Vec<_>>()
         };
         let named =
             literals.iter().filter(|literal| !is_pattern(literal) && literal.contains(char::is_alphanumeric));

@@ -23,7 +23,7 @@ use crate::permissions::rule::{Pattern, Rule};
 use crate::permissions::shell::{Part, Word};
 use crate::permissions::subcommands::has;
 use crate::permissions::words_as_paths::{NamedPath, Naming, Scene};
-use crate::permissions::{Verdict, links, programs};
+use crate::permissions::{Verdict, programs};
 
 /// The maximum number of names that are put together from one text.
 const MAX_NAMES: usize = 64;
@@ -121,10 +121,7 @@ impl Judge<'_> {
             return;
         }
         let mut starts = scene.working_directories();
-        starts.extend(scene.path_mentions(part, false).into_iter().filter_map(|it| match it.path {
-            NamedPath::Known(path) if links::is_folder(&path.real) => Some(JudgedPath::clone(&path)),
-            NamedPath::Known(_) | NamedPath::Partly(_) => None,
-        }));
+        starts.extend(scene.path_mentions(part, false).into_iter().filter_map(|it| it.path.folder()));
         for (rules, _, what) in self.strict() {
             let reading: Vec<_> = rules.iter().filter_map(|rule| Some((*rule, reads(rule)?))).collect();
             let Some((first, _)) = reading.first() else { continue };
@@ -168,22 +165,17 @@ impl Judge<'_> {
             };
             (!start.is_empty()).then(|| PathText::literal(start))
         };
-        let is_folder = |path: &NamedPath| match path {
-            NamedPath::Known(path) if links::is_folder(&path.real) => Some(JudgedPath::clone(path)),
-            NamedPath::Known(_) | NamedPath::Partly(_) => None,
-        };
         let named = literals.iter().map(|(literal, _)| *literal);
         let mut roots: Vec<JudgedPath> = named
             .clone()
             .filter_map(|literal| folder(&literal))
-            .flat_map(|text| scene.paths_of(&text).iter().filter_map(is_folder).collect::<Vec<_>>())
+            .flat_map(|text| scene.paths_of(&text).iter().filter_map(NamedPath::folder).collect::<Vec<_>>())
             .collect();
         if roots.is_empty() {
             roots = scene.working_directories();
         }
         let patterns: Vec<&str> = named.clone().filter(|literal| literal.contains('*')).collect();
-        let chooses = has_one(CHOOSING);
-        let expressions: Vec<RegexMatcher> = if chooses { expressions(text, &literals) } else { Vec::new() };
+        let choice = has_one(CHOOSING).then(|| Choice::of(text, &literals));
         let takes_hidden = has_one(HIDDEN);
         let is_chosen = |path: &JudgedPath| {
             let name = path.plain.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -191,10 +183,8 @@ impl Judge<'_> {
                 let last = pattern.rsplit('/').next().unwrap_or_default();
                 (takes_hidden || last.starts_with('.') || !name.starts_with('.')) && matches(last, name)
             };
-            let has_it = |literal: &str| literal.len() > 1 && name.contains(literal);
-            let is_matched = |it: &RegexMatcher| it.is_match(name.as_bytes()).unwrap_or(true);
             (patterns.is_empty() || patterns.iter().any(is_like))
-                && (!chooses || named.clone().any(has_it) || expressions.iter().any(is_matched))
+                && choice.as_ref().is_none_or(|choice| choice.takes(name))
         };
         for (rules, _, what) in self.strict() {
             let reading: Vec<(&Rule, &PathPattern)> =
@@ -216,6 +206,26 @@ impl Judge<'_> {
                 of_rule(Verdict::Ask, &format!("it may touch what a rule {what}{shown}"), first)
             }));
         }
+    }
+}
+
+/// How a program chooses among the files it finds: by texts in their names, or by regular expressions.
+pub(super) struct Choice {
+    texts: Vec<String>,
+    expressions: Vec<RegexMatcher>,
+}
+
+impl Choice {
+    /// The choice of a program with these texts in quotes.
+    pub(super) fn of(text: &str, literals: &[(&str, &str)]) -> Self {
+        let texts = literals.iter().map(|(literal, _)| (*literal).to_owned()).filter(|text| text.len() > 1);
+        Choice { texts: texts.collect(), expressions: expressions(text, literals) }
+    }
+
+    /// Whether the program may take a file of this name.
+    pub(super) fn takes(&self, name: &str) -> bool {
+        let is_matched = |it: &RegexMatcher| it.is_match(name.as_bytes()).unwrap_or(true);
+        self.texts.iter().any(|text| name.contains(text)) || self.expressions.iter().any(is_matched)
     }
 }
 

@@ -23,6 +23,56 @@ const FOUND: &[&str] = &[
     "for f in $(grep -rl 'bare = false' .); do sed -i s/a/b/ $f; done",
     "rg -l --hidden --no-ignore 'bare = false' | xargs sed -i s/a/b/",
     "fd -H -I config -x cp a.txt",
+    "gzip -r .",
+    "gunzip -rf .",
+    "zstd -r --rm .",
+    "zip -rm x.zip .",
+    "7z a x.7z . -sdel",
+];
+
+/// Programs that change what they find in `.git` or `.vscode`.
+const FOUND_BY_PROGRAMS: &[&str] = &[
+    "python3 -c \"import os\nfor d,_,fs in os.walk('.'):\n  for f in fs: open(os.path.join(d,f),'w').write('x')\"",
+    "python3 -c \"import os\nfor d,_,fs in os.walk(os.getcwd()):\n  for f in fs: os.remove(os.path.join(d,f))\"",
+    "python3 -c \"import glob\nfor f in glob.glob('**', recursive=True, include_hidden=True): open(f,'w')\"",
+    "python3 -c \"from pathlib import Path\nfor p in Path('.').rglob('*'): p.write_text('x')\"",
+    "python3 -c \"from pathlib import Path\n[p.unlink() for p in Path().rglob('conf*')]\"",
+    "python3 -c \"import os, shutil\nfor f in os.listdir('.'): shutil.rmtree(f)\"",
+    "python3 - <<'X'\nimport os\nroot = '.'\nfor d, ds, fs in os.walk(root):\n    for f in fs:\n        p = os.path.join(d, f)\n        \
+     s = open(p).read()\n        open(p, 'w').write(s.replace('a', 'b'))\nX",
+    "python3 -c \"import os, sys\nfor d,_,fs in os.walk(sys.argv[1]):\n  for f in fs: os.rename(d+'/'+f, d+'/x'+f)\" .",
+    "node -e \"const fs=require('fs');for(const f of fs.readdirSync('.',{recursive:true})) fs.writeFileSync(f,'x')\"",
+    "node -e \"const fs=require('fs'),p=require('path');function w(d){for(const f of fs.readdirSync(d)){const q=p.join(d,f);\
+     if(fs.statSync(q).isDirectory())w(q);else fs.unlinkSync(q)}} w('.')\"",
+    "ruby -e \"Dir.glob('**/*', File::FNM_DOTMATCH).each{|f| File.write(f, 'x') if File.file?(f)}\"",
+    "ruby -e \"require 'find'; Find.find('.'){|f| File.delete(f) if File.file?(f)}\"",
+    "perl -MFile::Find -e 'find(sub { open F, \">\", $_; print F 1 }, \".\")'",
+    "perl -MFile::Find -e 'find(sub { unlink if -f }, \".\")'",
+];
+
+/// Programs that only read what they find, find other files, or change others.
+const LEFT_BY_PROGRAMS: &[&str] = &[
+    "python3 -c \"import os\nfor d,_,fs in os.walk('.'):\n  for f in fs: print(open(os.path.join(d,f)).read().replace('a','b'))\"",
+    "python3 -c \"import os, json\nr = [f for _,_,fs in os.walk('.') for f in fs]\njson.dump(r, open('report.json','w'))\"",
+    "python3 -c \"import os\nout = 'r.txt'\nwith open(out,'w') as o:\n  for d,_,fs in os.walk('.'): o.write(str(fs))\"",
+    "python3 -c \"import glob\nfor f in glob.glob('**/*', recursive=True): open(f,'a')\"",
+    "python3 -c \"import glob\nfor f in glob.glob('src/**/*.rs', recursive=True): open(f,'a')\"",
+    "python3 -c \"from pathlib import Path\nfor p in Path('.').rglob('*.rs'): p.write_text('x')\"",
+    "python3 -c \"from pathlib import Path\nfor p in Path('src').rglob('*'): p.write_text('x')\"",
+    "python3 -c \"import os\nfor d, ds, fs in os.walk('.'):\n  ds[:] = [x for x in ds if x not in ('.git', '.vscode')]\n  \
+     for f in fs: open(os.path.join(d,f),'w')\"",
+    "python3 -c \"import os\nfor d, ds, fs in os.walk('.'):\n  ds[:] = [x for x in ds if not x.startswith('.')]\n  \
+     for f in fs: os.remove(os.path.join(d,f))\"",
+    "python3 -c \"import os\nfor d, ds, fs in os.walk('.'):\n  for f in fs:\n    if f.endswith('.pyc'): os.remove(os.path.join(d,f))\"",
+    "python3 -c \"import os\nfor d, ds, fs in os.walk('nowhere'):\n  for f in fs: os.remove(os.path.join(d,f))\"",
+    "python3 -c \"import ast\nfor n in ast.walk(ast.parse('x')): open(n.name,'w')\"",
+    "python3 -c \"s = open('a.txt').read(); i = s.find('x'); open('a.txt','w').write(s)\"",
+    "node -e \"const fs=require('fs');for(const f of fs.readdirSync('.',{recursive:true})) console.log(f)\"",
+    "node -e \"const fs=require('fs');fs.writeFileSync('x.json', JSON.stringify(fs.readdirSync('.',{recursive:true})))\"",
+    "node -e \"const fs=require('fs');for(const f of fs.readdirSync('src')) fs.renameSync('src/'+f, 'src/x'+f)\"",
+    "ruby -e \"Dir['**/*'].each{|f| File.write(f, 'x') if File.file?(f)}\"",
+    "perl -MFile::Find -e 'find(sub { print if -f }, \".\")'",
+    "perl -MFile::Find -e 'find(sub { unlink if /\\.orig$/ }, \".\")'",
 ];
 
 /// They leave it out, or find other files.
@@ -40,6 +90,12 @@ const FOUND_ELSEWHERE: &[&str] = &[
     "grep -rl 'bare = false' . --exclude-dir=.git --exclude-dir .vscode | xargs sed -i s/a/b/g",
     "rg -l 'bare = false' | xargs sed -i s/a/b/",
     "rg -l --hidden 'bare = false' -g '!.git' | xargs sed -i s/a/b/",
+    "fd -H -E .git -E .vscode -x sed -i s/a/b/",
+    "gzip -r src",
+    "gzip -rk .",
+    "gzip -rl .",
+    "zstd -r .",
+    "chmod -R u+w .",
 ];
 
 /// They name what they leave out, or have such a name in a script.
@@ -73,8 +129,10 @@ fn what_a_search_finds_in_the_project_may_be_protected() {
     std::fs::remove_file(stage.work().join("keys")).unwrap();
     let none = stage.permissions(&[]);
     stage.check(&none, PermissionMode::Auto, &[Ask], FOUND);
-    stage.check(&none, PermissionMode::Auto, &[Allow], FOUND_ELSEWHERE);
-    stage.check(&none, PermissionMode::Auto, &[Allow], LEFT_OUT);
+    stage.check(&none, PermissionMode::Auto, &[Ask], FOUND_BY_PROGRAMS);
+    for found in [FOUND_ELSEWHERE, LEFT_BY_PROGRAMS, LEFT_OUT] {
+        stage.check(&none, PermissionMode::Auto, &[Allow], found);
+    }
     let others =
         ["tar czf o.tgz -x .git/config", "sed -i 's/a/b/w .git/config' a.txt", "cp '!x' .git/config"];
     stage.check(&none, PermissionMode::Auto, &[Ask], &others);
