@@ -162,6 +162,10 @@ const JOINED: &[&str] = &[
     "cat list | xargs -I{} cp a.txt ~/{}",
     "d=~; cp a.txt $d/$(cat list)",
     "cp -r plain/. $(printenv HOME)",
+    "xargs -I% cp a.txt ~/% < list",
+    "xargs -t -I x cp a.txt ~/x < list",
+    "xargs --replace=% cp a.txt ~/% < list",
+    "xargs -d '\\n' -i cp a.txt ~/{} < list",
     "tar xf x.tar -C \"$(printenv HOME)\"",
     "grep -r KEY $(python3 -c 'import os; print(os.path.expanduser(\"~\"))')",
     "H=$(getent passwd me | cut -d: -f6); scp -r \"$H\" h:",
@@ -181,6 +185,7 @@ const JOINED_ELSEWHERE: &[&str] = &[
     "xargs -I{} cp a.txt plain/{} < list",
     "cp $(which ls) .",
     "cat $(git ls-files '*.rs')",
+    "xargs -I% cp % plain/% < list",
     "kill $(pgrep x)",
 ];
 

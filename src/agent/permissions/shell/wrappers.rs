@@ -359,24 +359,38 @@ fn xargs(words: &[Word]) -> CommandEffect {
         return CommandEffect::Plain;
     }
     let options = words.get(1..start).unwrap_or_default();
-    let replaces = options.iter().filter_map(Word::literal).any(|option| {
-        option.starts_with("--replace")
-            || option.starts_with('-') && !option.starts_with("--") && option.contains(['I', 'i', 'J'])
-    });
+    let replaced = replaced_by_xargs(options);
     let name = words.get(start).and_then(Word::literal).unwrap_or_default();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-    if replaces
-        && (name.is_empty()
-            || !name.chars().all(plain)
-            || options.iter().filter_map(Word::literal).any(|option| option == name))
+    if let Some(token) = &replaced
+        && (name.is_empty() || !name.chars().all(plain) || !token.is_empty() && name.contains(token))
     {
         return CommandEffect::Doubt {
             text: "what xargs runs cannot be known in advance".to_owned(),
             at: start,
         };
     }
-    let replaced = replaces.then(String::new);
     CommandEffect::Runs(vec![Run { more_arguments: true, replaced, ..Run::rest(words, start) }])
+}
+
+/// The text that `xargs` replaces by its input, if it does: `-I%`, `-i`, `--replace=x`.
+fn replaced_by_xargs(options: &[Word]) -> Option<String> {
+    options.iter().enumerate().find_map(|(at, word)| {
+        let option = word.literal()?;
+        if option.starts_with("--") {
+            let value = option.split_once('=').map_or("{}", |(_, value)| value);
+            return option.starts_with("--replace").then(|| value.to_owned());
+        }
+        // Of a cluster, the first option with a value takes the rest.
+        let start = option.strip_prefix('-')?.find(|c| "adEIJiLnPRSs".contains(c))? + 1;
+        let (letter, value) = option.get(start..)?.split_at_checked(1)?;
+        match letter {
+            "I" | "J" if value.is_empty() => options.get(at + 1)?.literal().map(std::borrow::Cow::into_owned),
+            "i" if value.is_empty() => Some("{}".to_owned()),
+            "I" | "J" | "i" => Some(value.to_owned()),
+            _ => None,
+        }
+    })
 }
 
 fn find(words: &[Word]) -> CommandEffect {
