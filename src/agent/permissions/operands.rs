@@ -133,6 +133,38 @@ pub(super) fn is_text(part: &Part, index: usize) -> bool {
         || is_script_of_sed(part, index)
 }
 
+/// Programs that copy all operands but the last to that one, and their options without a value that change nothing about it.
+const COPYING: [(&str, &str); 2] = [
+    (
+        "cp gcp",
+        "-r -R -a -f -p -v -u -n -L -P -rf -fr -av -Rp -rp -rv --recursive --archive --force --verbose",
+    ),
+    ("install ginstall", "-D -m -Dm -p -v"),
+];
+
+/// Whether a part only copies what a word of it names.
+pub(super) fn is_copied(part: &Part, index: usize) -> bool {
+    let name = programs::name(&part.words).unwrap_or_default();
+    let Some((_, options)) = COPYING.iter().find(|(names, _)| has(names, &name)) else { return false };
+    let is_option = |word: &Word| word.literal().is_some_and(|text| text.starts_with('-'));
+    let is_known =
+        |word: &Word| !word.pieces.iter().any(|it| matches!(it, Piece::Variable(_) | Piece::Unknown));
+    let is_plain = |word: &Word| match word.pieces.first() {
+        Some(Piece::Text(text)) => {
+            !text.starts_with('-') || word.literal().is_some_and(|text| has(options, &text))
+        }
+        first => first == Some(&Piece::Home),
+    };
+    let is_plain = |word: &Word| is_known(word) && !word.is_brace && is_plain(word);
+    let is_operand = |at: usize| part.words.get(at).is_some_and(|word| !is_option(word));
+    let last = part.words.len().saturating_sub(1);
+    index < last
+        && is_operand(index)
+        && is_operand(last)
+        && !part.more_arguments
+        && part.words.iter().all(is_plain)
+}
+
 /// The option of which a word is the value, or holds it.
 fn option_of(part: &Part, index: usize) -> Option<Cow<'_, str>> {
     let text = part.words.get(index)?.pieces.first().and_then(Piece::text);

@@ -19,7 +19,7 @@ use super::path_text::{MAX_ALTERNATIVES, Mark, PathText};
 use super::programs;
 use super::shell::{Analysis, Direction, Part, Piece, Word};
 use candidates::{at_home, candidates, in_text, split};
-use derived::ends_in;
+use derived::{MAX_ENDS, ends_in};
 use values::{edit_value, expansion_edit};
 
 /// The maximum number of directories that a command may be in after its `cd`s.
@@ -57,6 +57,8 @@ pub(super) struct PathMention {
     pub how: Naming,
     /// False for a bare word that names no file, which cannot be read.
     pub counts: bool,
+    /// Whether the part only copies it to another name.
+    pub is_copied: bool,
 }
 
 /// How a word names a path.
@@ -99,8 +101,6 @@ impl NamedPath {
         NamedPath::Known(Rc::new(JudgedPath { real: plain.clone(), plain }))
     }
 
-    /// Whether the path exists, as far as it is known.
-    fn is_there(&self) -> bool {
     /// The folder that is there, if it is fully known.
     pub(super) fn folder(&self) -> Option<JudgedPath> {
         match self {
@@ -109,6 +109,8 @@ impl NamedPath {
         }
     }
 
+    /// Whether the path exists, as far as it is known.
+    fn is_there(&self) -> bool {
         match self {
             NamedPath::Known(path) => links::kind(&path.plain).is_some(),
             NamedPath::Partly(_) => true,
@@ -222,7 +224,8 @@ impl<'a> Scene<'a> {
         let printed = outputs::known_outputs(word, self.analysis);
         let mut all = super::word_texts::atoms(printed.as_ref().unwrap_or(word));
         let at_home = outputs::printed_home(word, self.analysis);
-        all.extend(at_home.iter().flat_map(super::word_texts::atoms));
+        let program = outputs::printed_program(word, self.analysis);
+        all.extend(at_home.iter().chain(&program).flat_map(super::word_texts::atoms));
         let mut found = Vec::new();
         for atoms in all {
             found.extend(self.texts_of_atoms(&atoms, word.splits));
@@ -503,6 +506,7 @@ impl<'a> Scene<'a> {
             if is_argument && super::operands::is_text(part, index) {
                 continue;
             }
+            let is_copied = is_argument && super::operands::is_copied(part, index);
             // A subcommand is a file only where there is one.
             let is_subcommand = is_argument && subcommands.contains(&index);
             let (texts, is_found) = self.word_texts(part, word);
@@ -515,13 +519,22 @@ impl<'a> Scene<'a> {
                         let is_there = || matches!(path, NamedPath::Known(_)) && path.is_there();
                         let counts = counts || is_there();
                         if !is_subcommand || is_there() {
-                            named.push(PathMention { path: path.clone(), how: Naming::Word, counts });
+                            named.push(PathMention {
+                                path: path.clone(),
+                                how: Naming::Word,
+                                counts,
+                                is_copied,
+                            });
                         }
                     }
                     if changes && index > 0 && !is_subcommand {
                         let through = folders.iter().chain(self.folders());
-                        let ends = through.flat_map(|folder| ends_in(&candidate, folder));
-                        let mention = |path| PathMention { path, how: Naming::Through, counts: true };
+                        // A copy has the last of its names.
+                        let most = if is_copied { 1 } else { MAX_ENDS };
+                        let ends =
+                            through.flat_map(|folder| ends_in(&candidate, folder).into_iter().take(most));
+                        let mention =
+                            |path| PathMention { path, how: Naming::Through, counts: true, is_copied: false };
                         named.extend(ends.map(mention));
                     }
                 }
@@ -532,14 +545,24 @@ impl<'a> Scene<'a> {
                 let inner = inner.iter().map(|text| (text, Naming::InText));
                 for (text, how) in inner.chain(in_home.iter().map(|text| (text, Naming::AtHome))) {
                     let paths = self.paths_from(text, part);
-                    named.extend(paths.iter().cloned().map(|path| PathMention { path, how, counts: true }));
+                    named.extend(paths.iter().cloned().map(|path| PathMention {
+                        path,
+                        how,
+                        counts: true,
+                        is_copied,
+                    }));
                 }
             }
         }
         if changes {
             let derived = self.derived_names(part).into_iter();
             let derived = derived.flat_map(|text| self.paths_from(&text, part).to_vec());
-            named.extend(derived.map(|path| PathMention { path, how: Naming::Through, counts: true }));
+            named.extend(derived.map(|path| PathMention {
+                path,
+                how: Naming::Through,
+                counts: true,
+                is_copied: false,
+            }));
             self.add_search_results(part, &mut named);
         }
         // To them it is the file with what they send.
@@ -551,7 +574,7 @@ impl<'a> Scene<'a> {
         let uses_more = programs::uses_more_files(part) || part.words.iter().skip(1).any(is_list);
         if uses_more && !part.words.iter().any(super::word_texts::is_filled_in) {
             let path = NamedPath::Partly(PathText::any());
-            named.push(PathMention { path, how: Naming::Word, counts: false });
+            named.push(PathMention { path, how: Naming::Word, counts: false, is_copied: false });
         }
         named
     }

@@ -289,6 +289,27 @@ fn git(words: &[&Word]) -> bool {
     false
 }
 
+/// The folder into which a part clones a repository, if all of its options only choose how much of it.
+pub(super) fn plain_clone_target(part: &Part) -> Option<&Word> {
+    const FLAGS: &str = "-q --quiet --single-branch --no-tags --progress -n --no-checkout --no-single-branch";
+    const VALUED: &str = "--depth -b --branch --filter --shallow-since";
+    let literal = |at: usize| part.words.get(at).and_then(Word::literal).unwrap_or_default();
+    let (mut operands, mut at) = (Vec::new(), 2);
+    while let Some(word) = part.words.get(at).filter(|_| literal(0) == "git" && literal(1) == "clone") {
+        let text = literal(at);
+        let name = text.split_once('=').map_or(&*text, |(name, _)| name);
+        match () {
+            () if has(VALUED, name) => at += usize::from(name == text),
+            () if has(FLAGS, &text) => {}
+            // A transport may run a command.
+            () if text.starts_with('-') || text.contains("::") => return None,
+            () => operands.push(word),
+        }
+        at += 1;
+    }
+    operands.get(1).copied().filter(|_| operands.len() == 2 && !part.more_arguments)
+}
+
 fn subcommand_writes(subcommand: &str, words: &[&Word], more_arguments: bool) -> bool {
     let Some((_, reading, writing)) = GIT.iter().find(|(name, ..)| *name == subcommand) else { return false };
     let literals: Vec<Option<Cow<'_, str>>> = words.iter().map(|word| word.literal()).collect();

@@ -233,7 +233,8 @@ impl Judge<'_> {
         let names_only = folders::reads_names_only(part);
         // A pattern in a command that prints names shows that there is a file with keys, and nothing of it.
         let lists = only_reads && names_only && part.words.iter().any(Word::has_glob);
-        for &PathMention { ref path, how, counts } in mentions {
+        for &PathMention { ref path, how, counts, is_copied } in mentions {
+            let is_used = if is_copied { Use::Read } else { is_used };
             if matches!(path, NamedPath::Partly(text) if text.is_open()) && names_no_file(part) {
                 continue;
             }
@@ -253,9 +254,10 @@ impl Judge<'_> {
                         self.check_protected_path(known, is_used, findings);
                     }
                     if how == Naming::Word && counts && is_folder {
-                        self.folder(part, known, only_reads, scene, findings);
+                        let is_touched = if only_reads || is_copied { Use::Read } else { Use::Write };
+                        self.folder(part, known, is_touched, only_reads, scene, findings);
                     }
-                    let is_made = !only_reads && folders::makes_folders(part, is_folder);
+                    let is_made = !only_reads && !is_copied && folders::makes_folders(part, is_folder);
                     if how == Naming::Word
                         && is_made
                         && let Some(kind) = holds_protected(&PathText::from(known.plain.as_path()))
@@ -289,7 +291,8 @@ impl Judge<'_> {
         self.judge_input_files(part, scene, findings);
         if folders::searches_here(part, |word| scene.is_there(word)) {
             for folder in scene.working_directories() {
-                self.folder(part, &folder, only_reads, scene, findings);
+                let is_touched = if only_reads { Use::Read } else { Use::Write };
+                self.folder(part, &folder, is_touched, only_reads, scene, findings);
             }
         }
         self.judge_unnamed_files(part, scene, findings);
@@ -309,7 +312,24 @@ impl Judge<'_> {
         }
         self.judge_bare_names(part, scene, findings);
         self.judge_listed_home(part, scene, findings);
-        findings.extend(writers::writes(part).and_then(|kind| self.may_touch(kind)));
+        if !self.clones_temporarily(part, scene) {
+            findings.extend(writers::writes(part).and_then(|kind| self.may_touch(kind)));
+        }
+    }
+
+    /// Whether a part only clones a repository into a folder for temporary files.
+    fn clones_temporarily(&self, part: &Part, scene: &Scene<'_>) -> bool {
+        let Some(target) = writers::plain_clone_target(part) else { return false };
+        let (temporary, mut texts) = (std::env::temp_dir(), scene.texts(target).into_iter());
+        let homes = [Some(&self.places.workspace), self.places.home.as_ref()];
+        let is_other = |text: &PathText| {
+            let known = PathBuf::from(text.known_start());
+            known.starts_with(&temporary)
+                && known != temporary
+                && !homes.iter().flatten().any(|home| known.starts_with(&home.plain))
+        };
+        texts.len() > 0
+            && texts.all(|text| text.is_absolute() && !text.is_open() && is_other(&text.normalise()))
     }
 
     /// Judges a folder that a command unpacks files into without naming it.
@@ -362,6 +382,7 @@ impl Judge<'_> {
         &self,
         part: &Part,
         path: &JudgedPath,
+        is_used: Use,
         only_reads: bool,
         scene: &Scene<'_>,
         findings: &mut Vec<Finding>,
@@ -380,7 +401,6 @@ impl Judge<'_> {
                 self.inside(path, Use::Write, &search, replaces, None, findings);
             }
             let is_hidden = only_reads && search.skips_keys();
-            let is_used = if only_reads { Use::Read } else { Use::Write };
             let touches = only_reads || replaces || folders::fills_folders(part);
             if touches
                 && !is_hidden

@@ -312,6 +312,65 @@ fn a_name_of_something_else_is_no_file() {
 }
 
 #[test]
+fn what_is_only_copied_from_a_protected_file_is_not_asked_about() {
+    let stage = Stage::new();
+    for path in [".vscode/settings.json", "plain/x"] {
+        std::fs::create_dir_all(stage.work().join(path).parent().unwrap()).unwrap();
+        std::fs::write(stage.work().join(path), "").unwrap();
+    }
+    let none = stage.permissions(&[]);
+    let from = [
+        "cp .vscode/settings.json /tmp",
+        "cp .vscode/settings.json plain/",
+        "cp -r .vscode /tmp/x",
+        "cp .git/config /tmp/c",
+        "cp ~/.bashrc /tmp/b",
+        "install -m 644 .vscode/settings.json /tmp/x",
+        "cp -a a.txt .vscode/settings.json plain",
+    ];
+    stage.check(&none, PermissionMode::Auto, &[Allow], &from);
+    let others = [
+        "cp a.txt .vscode/settings.json",
+        "cp plain/x .vscode",
+        "cp -r .vscode plain",
+        "cp -t .vscode a.txt",
+        "cp -l .git/config x",
+        "cp -s ~/.bashrc x",
+        "cp --parents .vscode/settings.json plain",
+        "mv .vscode/settings.json /tmp",
+        "cp ~/.ssh/id_rsa /tmp",
+        "ls | xargs cp .git/config",
+        "cp a.txt $X .git/config",
+        "cp a.txt \"$(dirname \"$(command -v cp)\")/../$Y/.bashrc\"",
+    ];
+    stage.check(&none, PermissionMode::Auto, &[Ask], &others);
+}
+
+#[test]
+fn a_clone_into_a_temporary_folder_is_not_asked_about() {
+    let stage = Stage::new();
+    let none = stage.permissions(&[]);
+    let temporary = [
+        "git clone https://h/a/b \"$(mktemp -d)\"",
+        "git clone --depth 1 -b main https://h/a/b \"$(mktemp -d)/b\"",
+        "d=$(mktemp -d); git clone -q https://h/a/b \"$d\" && ls \"$d\"",
+    ];
+    stage.check(&none, PermissionMode::Auto, &[Allow], &temporary);
+    let others = [
+        "git clone https://h/a/b",
+        "git clone https://h/a/b \"$X\"",
+        "git clone https://h/a/b ~/x",
+        "git clone -c core.fsmonitor=x https://h/a/b \"$(mktemp -d)\"",
+        "git clone --template=x https://h/a/b \"$(mktemp -d)\"",
+        "git clone ext::x \"$(mktemp -d)\"",
+        "TMPDIR=~/x; git clone https://h/a/b \"$(mktemp -d)\"",
+        "git clone https://h/a/b \"$(mktemp -d -p .)\"",
+        "git clone https://h/a/b \"$(mktemp -d)/../../x\"",
+    ];
+    stage.check(&none, PermissionMode::Auto, &[Ask], &others);
+}
+
+#[test]
 fn a_name_of_a_service_is_no_program() {
     let stage = Stage::new();
     let rules = stage.permissions(&[("bash(docker *)", Deny), ("bash(node *)", Deny)]);

@@ -144,6 +144,8 @@ const JOINED: &[&str] = &[
     "cat \"${XDG_CONFIG_HOME:-$HOME/.config}/gh/hosts.yml\"",
     "cat ${CARGO_HOME-~/.cargo}/credentials.toml",
     "echo x >> ${CARGO_HOME:=$HOME/.cargo}/config.toml",
+    "cp a.txt \"$(go env GOPATH)/bin/x\"",
+    "cp a.txt \"$(xdg-user-dir)/.bashrc\"",
     "C=\"${XDG_CONFIG_HOME:-$HOME/.config}\"; cp a.txt \"$C/autostart/\"",
     "cut -c1-60 \"${XDG_CONFIG_HOME:-$HOME/.config}/tau/auth.json\"",
     "p=~/.bash; p+=rc; echo x >> $p",

@@ -14,6 +14,8 @@ use crate::permissions::{folders, operands};
 const MAX_PAIRED: usize = 16;
 /// The maximum number of patterns in a part.
 const MAX_PATTERNS: usize = 64;
+/// The maximum number of the last names of a path that count below another folder.
+pub(super) const MAX_ENDS: usize = 4;
 /// Programs that do nothing but make links.
 const LINKING_ANY: [&str; 2] = ["ln", "gln"];
 /// Parts of the names of functions that make symbolic links, in any language.
@@ -188,7 +190,7 @@ pub(super) fn ends_in(text: &PathText, folder: &Path) -> Vec<NamedPath> {
     let parts = text.split(|c| c == '/');
     let mut end = PathText::default();
     let mut found = Vec::new();
-    for part in parts.iter().rev().take(4) {
+    for part in parts.iter().rev().take(MAX_ENDS) {
         if part.is_empty() || matches!(part.text().as_deref(), Some("." | ".." | "~")) {
             break;
         }

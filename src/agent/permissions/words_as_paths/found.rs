@@ -110,7 +110,7 @@ impl Scene<'_> {
             return;
         };
         for path in found.iter().flat_map(|text| self.paths_from(text, part).to_vec()) {
-            named.push(PathMention { path, how, counts: how == Naming::Word });
+            named.push(PathMention { path, how, counts: how == Naming::Word, is_copied: false });
         }
     }
 

@@ -1,15 +1,18 @@
 //! Substitutions of which it is known that they print a number, the name of a commit, the working directory, or a folder
 //! of settings.
 
-use super::usual::{HOOKS, USER_SITE};
+use super::usual::{HOOKS, TEMPORARY, USER_SITE};
 use crate::permissions::dangerous::prints_home;
+use crate::permissions::links;
+use crate::permissions::programs;
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 
 /// The characters that a substitution adds to its command: `$(` and `)`.
 const SUBSTITUTION: usize = 3;
-/// A variable of the shell that is a number, and the one with the working directory.
-const VARIABLES: [&str; 2] = ["LINENO", "PWD"];
+/// A variable of the shell that is a number, the one with the working directory, and that with the folder for temporary
+/// files.
+const VARIABLES: [&str; 3] = ["LINENO", "PWD", "TMPDIR"];
 
 /// A word with variables in place of its substitutions, if they are all there is in it that is not known, and what
 /// they print is: `-j$(nproc)`, `app:$(git rev-parse --short HEAD)`. Where a command defines functions, or assigns these
@@ -54,6 +57,32 @@ pub(super) fn printed_home(word: &Word, analysis: &Analysis) -> Option<Word> {
     Some(word.with_pieces(word.pieces.iter().map(fill).collect()))
 }
 
+/// A word with the place of a program, or the folder that holds it, in place of what the commands in it print:
+/// `$(dirname "$(command -v cargo)")`.
+pub(super) fn printed_program(word: &Word, analysis: &Analysis) -> Option<Word> {
+    let is_within = |part: &&Part| word.span.contains(&part.span.start) && part.span != word.span;
+    if word.is_brace || !word.pieces.contains(&Piece::Unknown) {
+        return None;
+    }
+    let is_named =
+        |part: &Part, names: &str| programs::name(&part.words).is_some_and(|name| has(names, &name));
+    let sought = |part: &Part| {
+        let is_asking = part.words.len() > 1 && is_named(part, "command which type whence");
+        part.words.last().filter(|_| is_asking)?.literal().map(std::borrow::Cow::into_owned)
+    };
+    let within = || analysis.parts.iter().filter(is_within);
+    let mut place = links::program(&within().find_map(sought)?)?.path.clone();
+    let count = within().filter(|part| is_named(part, "dirname")).count();
+    for _ in 0..count {
+        place.pop();
+    }
+    let fill = |piece: &Piece| match piece {
+        Piece::Unknown => Piece::Text(place.to_string_lossy().into_owned()),
+        piece => piece.clone(),
+    };
+    Some(word.with_pieces(word.pieces.iter().map(fill).collect()))
+}
+
 /// Whether a part sets these variables, or where programs are found.
 fn changes_meaning(part: &Part) -> bool {
     let is_one = |name: &str| name == "PATH" || VARIABLES.contains(&name);
@@ -80,11 +109,15 @@ fn variable(part: &Part) -> Option<&'static str> {
             format.split('%').all(|part| matches!(part, "" | "s" | "Y" | "m" | "d" | "H" | "M" | "S" | "N"))
         })
     };
-    let [number, directory] = VARIABLES;
+    let [number, directory, _] = VARIABLES;
     let is_number = match (&*name, literals.first().map(AsRef::as_ref)) {
         ("pwd", None) => return Some(directory),
         ("python" | "python3", Some("-m")) if literals.ends_with(&["site".into(), "--user-site".into()]) => {
             return Some(USER_SITE);
+        }
+        ("go", Some("env")) if literals.last().is_some_and(|last| last == "GOPATH") => return Some("GOPATH"),
+        ("mktemp", _) if all(&|text| has("-d -q -dq -qd --directory --quiet", text)) => {
+            return Some(TEMPORARY);
         }
         ("systemd-path", Some("user-configuration")) => return Some("XDG_CONFIG_HOME"),
         ("git", Some("config"))

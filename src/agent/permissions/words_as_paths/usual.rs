@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::permissions::path_text::PathText;
+use crate::permissions::path_text::{Mark, PathText};
 use crate::permissions::shell::{Part, Word};
 use crate::permissions::{folders, programs};
 
@@ -13,13 +13,15 @@ const FOLDERS: &[&str] = tau_tools::words!(
 );
 /// The site-packages of a user.
 pub(super) const USER_SITE: &str = "USER_SITE";
+/// A new file or folder for temporary use.
+pub(super) const TEMPORARY: &str = "TEMPORARY_PLACE";
 /// The hooks of a repository.
 pub(super) const HOOKS: &str = "HOOKS_PATH";
 /// Variables, and where they usually lead.
-const USUAL: [(&str, &str); 12] = *tau_tools::pairs!(
+const USUAL: [(&str, &str); 13] = *tau_tools::pairs!(
     "XDG_CONFIG_HOME=~/.config XDG_DATA_HOME=~/.local/share CARGO_HOME=~/.cargo BASH_ENV=~/.bashrc \
      PYTHONSTARTUP=~/.pythonrc MYVIMRC=~/.vimrc GIT_CONFIG_GLOBAL=~/.gitconfig NPM_CONFIG_USERCONFIG=~/.npmrc \
-     __fish_config_dir=~/.config/fish GIT_DIR=.git USER_SITE=~/.local/lib/python3/site-packages HOOKS_PATH=.githooks"
+     __fish_config_dir=~/.config/fish GIT_DIR=.git GOPATH=~/go USER_SITE=~/.local/lib/python3/site-packages HOOKS_PATH=.githooks"
 );
 /// Names in other languages, which `&` joins, and a file in the place that they stand for.
 const IN_PROGRAMS: [(&str, &str); 8] = *tau_tools::pairs!(
@@ -33,6 +35,11 @@ pub(super) fn inherited_values(name: &str) -> Vec<PathText> {
     let value = FOLDERS.contains(&name).then(|| std::env::var_os(name)).flatten().map(PathBuf::from);
     if let Some(value) = value.filter(|value| value.is_absolute()) {
         return vec![PathText::from(value.as_path())];
+    }
+    if name == TEMPORARY {
+        let mut text = PathText::from(std::env::temp_dir().join("tmp.").as_path());
+        text.push(Mark::Name);
+        return vec![text];
     }
     let usual = USUAL.iter().filter(|(of, _)| *of == name).map(|(_, place)| PathText::literal(place));
     usual.chain([PathText::any()]).collect()
