@@ -199,6 +199,8 @@ pub(super) fn is_left_out(part: &Part, index: usize) -> bool {
             let options = part.words.get(..index).unwrap_or_default().iter().rev().filter_map(Word::literal);
             options.into_iter().find(|text| is_option(text)).is_some_and(|option| option == "-x")
         }
+        // The end of a name.
+        "basename" => before(1) == "-s" || index == 2 && !is_option(&before(1)),
         "7z" | "7za" | "7zz" => text.starts_with("-x") && text.contains('!'),
         "grep" | "egrep" | "fgrep" => {
             is_option(&before(1)) && before(1).ends_with('v') && !before(1).contains(['e', 'f'])

@@ -1,7 +1,7 @@
 //! Removals whose operands another command gives: `find ~ | xargs rm -rf`, `rm -rf "$(pwd)"`.
 
 use super::printing::{
-    chooses, gives, is_positional, printed_names, prints_any_folder, prints_home, word_of,
+    chooses, gives, is_positional, listed_by_git, printed_names, prints_any_folder, prints_home, word_of,
 };
 use super::targets::{Loss, Targets};
 use super::{CommandLoss, find_starts, git, has_option, is_narrowed};
@@ -120,6 +120,9 @@ fn whole(word: &Word) -> Option<&Piece> {
 /// The names that a part prints, in words, if their removal is a loss.
 fn printed_loss(part: &Part, is_chosen: bool, is_recursive: bool, targets: &Targets<'_>) -> Option<String> {
     let arguments = part.words.get(1..).unwrap_or_default();
+    if let Some(listed) = listed_by_git(part).filter(|_| !is_chosen) {
+        return Some(listed.to_owned());
+    }
     if programs::name(&part.words)? == "find" {
         let is_narrow = is_chosen || is_narrowed(arguments);
         let starts = find_starts(arguments);

@@ -1,6 +1,7 @@
 //! The names that a part of a command prints or gives to others.
 
 use super::has_option;
+use super::services::needed_words;
 use crate::permissions::links;
 use crate::permissions::programs::{self, Program};
 use crate::permissions::shell::{Part, Piece, Word};
@@ -12,10 +13,19 @@ const NAMING: &str = "ls echo printf realpath readlink dirname fd fdfind tree du
 const PLAIN: &str = "ls echo printf realpath readlink dirname fd fdfind tree du set stat find basename cat tac head tail grep \
                      egrep fgrep rg ag sed awk gawk cut tr sort uniq comm diff paste tee xargs jq yq column rev wc seq date \
                      mktemp uname hostname arch whoami id nproc which type command tar unzip zipinfo pwd read test docker podman kubectl pgrep ps lsof";
+/// Programs, and the words with which they print the name of a folder whose content is made again.
+const CACHES: &[(&str, &str)] = &[
+    ("go", "env GOCACHE|GOMODCACHE"),
+    ("pip pip3 uv", "cache dir"),
+    ("yarn", "cache dir"),
+    ("npm", "config get cache"),
+    ("pnpm", "store path"),
+    ("poetry composer", "config cache-dir"),
+];
 /// Subcommands of git that print the names of folders.
 const GIT_PLACES: &str = "worktree config var";
 /// Programs that print the home directory among the variables or the users.
-const TELLING: &str = "printenv env getent set declare export";
+const TELLING: &str = "printenv env getent set declare export xdg-user-dir";
 /// Names for the home directory in programs in other languages.
 const HOME: &str = "home homedir expanduser getpwuid getpwnam userprofile";
 /// Programs that leave out lines, so that less is removed.
@@ -57,7 +67,8 @@ pub(in crate::permissions) fn prints_home(part: &Part) -> bool {
     let Some(name) = programs::name(&part.words) else { return false };
     let literals = || part.words.iter().skip(1).filter_map(Word::literal);
     if has(TELLING, &name) {
-        return name == "getent" || literals().all(|text| text == "HOME" || text.starts_with('-'));
+        return has("getent xdg-user-dir", &name)
+            || literals().all(|text| text == "HOME" || text.starts_with('-'));
     }
     let is_home = |text: &str| {
         let lower = text.to_lowercase();
@@ -72,7 +83,7 @@ pub(in crate::permissions) fn prints_home(part: &Part) -> bool {
 pub(super) fn prints_any_folder(part: &Part) -> bool {
     let Some(name) = programs::name(&part.words) else { return false };
     if name != "git" {
-        return !has(PLAIN, &name);
+        return !has(PLAIN, &name) && !prints_cache(part, &name);
     }
     let place = Program::find_by_name("git").map_or(1, |git| git.subcommand(&part.words).0.start);
     let mut words = part.words.iter().skip(place).filter_map(Word::literal);
@@ -82,6 +93,33 @@ pub(super) fn prints_any_folder(part: &Part) -> bool {
         }
         subcommand => subcommand.is_some_and(|subcommand| has(GIT_PLACES, subcommand)),
     }
+}
+
+/// Whether a part prints the name of a folder of [`CACHES`].
+fn prints_cache(part: &Part, name: &str) -> bool {
+    let literals: Vec<_> = part.words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
+    let mut needed = CACHES.iter().filter(|(of, _)| has(of, name));
+    part.assigned.is_empty()
+        && needed.any(|(_, needed)| needed_words(needed, &part.words, &literals).is_some())
+}
+
+/// Which files of a project `git ls-files` prints, if all of these: those that git does not track, or those that it does.
+pub(super) fn listed_by_git(part: &Part) -> Option<&'static str> {
+    let mut words = part.words.iter().skip(1).map(|word| word.literal().unwrap_or_default());
+    words
+        .find(|word| word == "ls-files")
+        .filter(|_| programs::name(&part.words).is_some_and(|name| name == "git"))?;
+    let options: Vec<_> = words.collect();
+    let is = |letter: char, long: &str| {
+        options.iter().any(|word| word == long || !word.starts_with("--") && word.contains(letter))
+    };
+    if options.iter().any(|word| !word.starts_with('-')) || is('d', "--deleted") {
+        return None;
+    }
+    Some(match is('o', "--others") || is('i', "--ignored") {
+        true => "every file that git does not track, which are nowhere else",
+        false => "every file that git tracks, with changes that are not committed",
+    })
 }
 
 /// The words that a part prints as names; `None` if it prints something else.
@@ -99,7 +137,7 @@ pub(super) fn printed_names(part: &Part) -> Option<Vec<Word>> {
         operands = vec![Word::of_text(".git")];
     } else if name == "pwd"
         || is_git("--show-toplevel")
-        || (is_git("ls-files") || is_git("status")) && operands.len() == 1
+        || is_git("status") && operands.len() == 1
         || operands.is_empty() && has("ls fd fdfind tree du", &name)
     {
         operands = vec![Word::of_text(".")];

@@ -416,6 +416,10 @@ fn the_reason_says_what_is_lost() {
         ("docker volume rm db", "it removes volumes, with the data in them"),
         ("psql -c 'drop table x'", "DROP removes data, which only a backup can restore"),
         ("aws s3 rm --recursive s3://b", "it removes stored files, which may be nowhere else"),
+        (
+            "rm -f $(git ls-files -o --exclude-standard)",
+            "it removes every file that git does not track, which are nowhere else",
+        ),
     ] {
         let reasons = command(&permissions(&[]), PermissionMode::Auto, text).reasons;
         assert!(reasons.iter().any(|reason| reason.text == said), "{text}: {reasons:?}");
