@@ -257,7 +257,11 @@ impl Judge<'_> {
                         let is_touched = if only_reads || is_copied { Use::Read } else { Use::Write };
                         self.folder(part, known, is_touched, only_reads, scene, findings);
                     }
-                    let is_made = !only_reads && !is_copied && folders::makes_folders(part, is_folder);
+                    // In another folder a copy has the same name.
+                    let keeps_name = || part.words.last().is_some_and(|word| !scene.folder(word).is_empty());
+                    let is_made = !only_reads
+                        && folders::makes_folders(part, is_folder)
+                        && (!is_copied || is_folder && keeps_name());
                     if how == Naming::Word
                         && is_made
                         && let Some(kind) = holds_protected(&PathText::from(known.plain.as_path()))

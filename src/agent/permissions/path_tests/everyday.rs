@@ -331,9 +331,8 @@ fn what_is_only_copied_from_a_protected_file_is_not_asked_about() {
     stage.check(&none, PermissionMode::Auto, &[Allow], &from);
     let others = [
         "cp a.txt .vscode/settings.json",
-        "cp plain/x .vscode",
         "cp -r .vscode plain",
-        "cp -t .vscode a.txt",
+        "cp -t .vscode plain/settings.json",
         "cp -l .git/config x",
         "cp -s ~/.bashrc x",
         "cp --parents .vscode/settings.json plain",
