@@ -322,7 +322,7 @@ fn what_is_only_copied_from_a_protected_file_is_not_asked_about() {
     let from = [
         "cp .vscode/settings.json /tmp",
         "cp .vscode/settings.json plain/",
-        "cp -r .vscode /tmp/x",
+        "cp -r .vscode copied",
         "cp .git/config /tmp/c",
         "cp ~/.bashrc /tmp/b",
         "install -m 644 .vscode/settings.json /tmp/x",
