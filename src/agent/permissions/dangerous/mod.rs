@@ -358,6 +358,9 @@ fn fd(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Comm
 
 /// A function that runs itself twice, endlessly: `:(){ :|:& };:`.
 fn fork_bomb(command: &str) -> Option<(String, Range<usize>)> {
+    if !(command.contains('(') && command.contains('{')) {
+        return None;
+    }
     // The end of a line ends what is before it.
     let kept = command.char_indices().map(|(at, c)| (at, if c == '\n' { ';' } else { c }));
     let kept = kept.filter(|(_, c)| !c.is_whitespace());

@@ -134,8 +134,8 @@ fn is_git_folder(git: &Path) -> bool {
         let digits = head.bytes().take_while(u8::is_ascii_hexdigit).count();
         reference.is_some_and(|name| name.starts_with("refs/")) || digits >= 40
     });
-    let common = common_folder(git);
-    head && common.join("objects").is_dir() && common.join("refs").is_dir()
+    let has = |common: &Path| common.join("objects").is_dir() && common.join("refs").is_dir();
+    head && has(&common_folder(git))
 }
 
 /// The location of a repository's settings: those of the main work tree if it is a linked one.

@@ -1,5 +1,8 @@
 //! A looser reading of what the strict one does not understand, to find what certainly must not go unasked.
 
+/// Builtins that declare variables, with options.
+const DECLARING: [&str; 4] = ["declare", "typeset", "local", "readonly"];
+
 /// The command with expansions that the reader does not know replaced by those that it knows: `${x:?}` becomes `${x}`,
 /// and the name of a variable that another one holds the variable itself. `None` if there are none.
 pub(in crate::permissions) fn loosen(command: &str) -> Option<String> {
@@ -16,6 +19,9 @@ pub(in crate::permissions) fn loosen(command: &str) -> Option<String> {
         rest = behind.get(length..)?;
     }
     loose.push_str(rest);
+    if !is_changed && !command.contains('(') && !DECLARING.iter().any(|builtin| command.contains(builtin)) {
+        return None;
+    }
     let plain = without_groups(&rewrite_shell_variables(&format!("{given}{loose}")));
     (is_changed || plain != loose).then_some(plain)
 }
@@ -35,7 +41,7 @@ fn rewrite_shell_variables(command: &str) -> String {
         plain = plain.replace(&format!("{name}=<("), "; . <(");
     }
     // An array is one without the builtin that declares it, too.
-    for builtin in ["declare", "typeset", "local", "readonly"] {
+    for builtin in DECLARING {
         for option in ["-a ", "-A ", "-g ", "-r "] {
             plain = plain.replace(&format!("{builtin} {option}"), "");
         }
