@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use unicode_normalization::UnicodeNormalization;
 
 use super::links;
-use meeting::meets;
+use meeting::{meets, meets_up_to};
 
 /// The maximum number of texts that a word or a pattern stands for; if there are more, they become one that
 /// may be anything.
@@ -373,7 +373,7 @@ impl Area {
 
     /// Whether a text can be this place, or be below it.
     pub(super) fn meets(&self, text: &PathText) -> bool {
-        text.meets(&self.text) || text.meets(&self.below)
+        meets_up_to(&text.0, &self.below.0, self.text.0.len())
     }
 }
 

@@ -28,6 +28,11 @@ fn cut(marks: &[Mark]) -> Cow<'_, [Mark]> {
 
 /// Whether two texts can be the same.
 pub(super) fn meets(one: &[Mark], two: &[Mark]) -> bool {
+    meets_up_to(one, two, two.len())
+}
+
+/// Whether a text can be the same as another, or as its first `end` marks.
+pub(super) fn meets_up_to(one: &[Mark], two: &[Mark], end: usize) -> bool {
     // Their common start is quick to compare, and most pairs differ there.
     let mut common = 0;
     while let (Some(Mark::Char(left)), Some(Mark::Char(right))) = (one.get(common), two.get(common)) {
@@ -37,11 +42,18 @@ pub(super) fn meets(one: &[Mark], two: &[Mark]) -> bool {
         common += 1;
     }
     let (one, two) = (one.get(common..).unwrap_or_default(), two.get(common..).unwrap_or_default());
+    // If the end is behind, only all of it can be the same.
+    let end = end.checked_sub(common).unwrap_or(two.len());
     match (one, two) {
+        ([], _) if end == 0 => true,
         // Where one ends, the other must not need another character.
         ([], [Mark::Char(_) | Mark::One, ..]) | ([Mark::Char(_) | Mark::One, ..], []) => false,
-        _ if one.len().max(two.len()) <= MAX_MARKS && ends_differ(one, two) => false,
-        _ => meet(&cut(one), &cut(two)),
+        _ if one.len().max(two.len()) > MAX_MARKS => {
+            let ends = [two, two.get(..end).unwrap_or_default()];
+            ends.iter().any(|two| meet(&cut(one), &cut(two), cut(two).len()))
+        }
+        _ if end == two.len() && ends_differ(one, two) => false,
+        _ => meet(one, two, end),
     }
 }
 
@@ -97,14 +109,15 @@ fn both(one: Step, two: Step, hidden: bool) -> bool {
     }
 }
 
-/// Whether two texts can be the same: both are read in parallel in every possible way.
-fn meet(one: &[Mark], two: &[Mark]) -> bool {
+/// Whether a text can be the same as another, or as its first `end` marks: both are read in parallel in every possible
+/// way.
+fn meet(one: &[Mark], two: &[Mark], end: usize) -> bool {
     MEETING.with_borrow_mut(|Meeting { seen, open }| {
         seen.clear();
         seen.resize(2 * 2 * (one.len() + 1) * 2 * (two.len() + 1), false);
         open.clear();
         open.push(((0, false), (0, false), false));
-        meet_by(one, two, seen, open)
+        meet_by(one, two, end, seen, open)
     })
 }
 
@@ -120,7 +133,13 @@ thread_local! {
     static MEETING: RefCell<Meeting> = RefCell::default();
 }
 
-fn meet_by(one: &[Mark], two: &[Mark], seen: &mut [bool], open: &mut Vec<(Place, Place, bool)>) -> bool {
+fn meet_by(
+    one: &[Mark],
+    two: &[Mark],
+    end: usize,
+    seen: &mut [bool],
+    open: &mut Vec<(Place, Place, bool)>,
+) -> bool {
     let width = 2 * (two.len() + 1);
     let index = |(at, inside): Place| 2 * at + usize::from(inside);
     while let Some((left, right, hidden)) = open.pop() {
@@ -129,7 +148,7 @@ fn meet_by(one: &[Mark], two: &[Mark], seen: &mut [bool], open: &mut Vec<(Place,
             Some(seen) if !*seen => *seen = true,
             _ => continue,
         }
-        if left.0 == one.len() && right.0 == two.len() {
+        if left.0 == one.len() && (right.0 == end || right.0 == two.len()) {
             return true;
         }
         open.extend(skips(one, left).map(|(next, sets)| (next, right, hidden || sets)));
@@ -143,4 +162,44 @@ fn meet_by(one: &[Mark], two: &[Mark], seen: &mut [bool], open: &mut Vec<(Place,
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Area, Mark, PathText};
+
+    /// A text with `*` for any part of a name, and `$` for any text.
+    fn text(text: &str) -> PathText {
+        let mark = |c| match c {
+            '*' => Mark::Name,
+            '$' => Mark::Any,
+            c => Mark::Char(c),
+        };
+        PathText::of(&text.chars().map(mark).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn an_area_is_a_place_and_all_below_it() {
+        let long = "a".repeat(600);
+        for (area, path, expected) in [
+            ("/a/b", "/a/b", true),
+            ("/a/b", "/a/b/c/d", true),
+            ("/a/b", "/a/bc", false),
+            ("/a/b", "/a", false),
+            ("/a/b", "/a/*", true),
+            ("/a/b", "/a/*/c", true),
+            ("/a/b", "/a/*c", false),
+            ("/a/b", "$/c", true),
+            ("/a/b", "$b", true),
+            ("/a/*.x", "/a/b.x", true),
+            ("/a/*.x", "/a/b.x/c", true),
+            ("/a/*.x", "/a/b.y", false),
+            ("", "/a", true),
+            ("", "a", false),
+            (&long, &long, true),
+            (&long, &format!("{long}/b"), true),
+        ] {
+            assert_eq!(Area::new(text(area)).meets(&text(path)), expected, "{area} and {path}");
+        }
+    }
 }
