@@ -324,6 +324,8 @@ struct LiteralPart<'a> {
     count: usize,
     /// Whether enough of its start is literal.
     starts: bool,
+    /// Whether enough of it is literal between two unknown parts, or at an end.
+    says: bool,
 }
 
 impl<'a> LiteralPart<'a> {
@@ -332,25 +334,26 @@ impl<'a> LiteralPart<'a> {
         let written = path_text::literal_tail(part);
         let behind = written.iter().filter(is_literal).count();
         let start = part.iter().take_while(is_literal).count();
-        LiteralPart { behind, count: behind.max(start), starts: start >= EVIDENCE, written, part }
+        let between = part.split(|mark| *mark == Mark::Any);
+        let says = between.into_iter().any(|text| text.iter().filter(is_literal).count() >= EVIDENCE);
+        LiteralPart { behind, count: behind.max(start), starts: start >= EVIDENCE, says, written, part }
     }
 
-    /// Whether it may be a form of a name with a dot before it.
-    fn may_be_hidden(&self) -> bool {
-        let may_be = |text: &[Mark]| match text.first() {
-            Some(Mark::Char(c)) => *c == '.',
-            Some(Mark::Visible) | None => false,
-            Some(_) => true,
+    /// Whether it may be a form of a name that begins with this mark.
+    fn may_start_with(&self, mark: Mark) -> bool {
+        let may = |text: &[Mark]| match (text.first(), mark) {
+            (Some(Mark::Char(one)), Mark::Char(other)) => *one == other,
+            (Some(Mark::Visible), Mark::Char('.')) | (None, _) => false,
+            _ => true,
         };
-        may_be(self.part) || may_be(self.written)
+        self.says && (may(self.part) || may(self.written))
     }
 
     /// Whether it is a form of a name: it can be that name, and begins like it or lacks little. Of a name that is
     /// a pattern, its literal start has to be there.
     fn is_form(&self, name: &PathText) -> bool {
-        let differs = |text: &[Mark]| matches!((text.first(), name.marks().first()), (Some(Mark::Char(one)), Some(Mark::Char(other))) if one != other);
-        // Most do already here.
-        if differs(self.part) && differs(self.written) {
+        // Most do not even begin like it.
+        if !name.marks().first().is_some_and(|start| self.may_start_with(*start)) {
             return false;
         }
         let known = name.marks().iter().take_while(|mark| matches!(mark, Mark::Char(_))).count();

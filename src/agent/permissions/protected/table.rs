@@ -1,7 +1,7 @@
 //! Indexes the table of places by the base of a path, then by names.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use super::places::places;
@@ -32,8 +32,6 @@ struct Place {
 struct Form {
     kind: ProtectedKind,
     names: Vec<PathText>,
-    /// Whether the first has a dot before it.
-    is_hidden: bool,
 }
 
 /// The indexed table.
@@ -41,6 +39,8 @@ pub(super) struct PlaceTable {
     places: Vec<Place>,
     /// The forms of places that are not below the root, in their order.
     forms: Vec<Form>,
+    /// Their indexes by the mark with which they begin.
+    forms_by_start: BTreeMap<Mark, Vec<usize>>,
     /// The places by their first name.
     first: HashMap<String, Vec<usize>>,
     /// Those whose first name is a pattern.
@@ -74,7 +74,12 @@ impl PlaceTable {
                 None => patterns.push(index),
             }
         }
-        let forms = places.iter().flat_map(Place::forms).collect();
+        let forms: Vec<Form> = places.iter().flat_map(Place::forms).collect();
+        let mut forms_by_start: BTreeMap<Mark, Vec<usize>> = BTreeMap::new();
+        for (index, form) in forms.iter().enumerate() {
+            let start = form.names.first().and_then(|name| name.marks().first());
+            start.into_iter().for_each(|start| forms_by_start.entry(*start).or_default().push(index));
+        }
         let dotless = places.iter().filter_map(Place::dotless).collect();
         let key_names = KEY_NAMES.iter().filter(|name| **name != "auth.json");
         let key_folders = KEY_PLACES.iter().filter(|place| !place.contains('/'));
@@ -88,6 +93,7 @@ impl PlaceTable {
         PlaceTable {
             places,
             forms,
+            forms_by_start,
             first,
             patterns,
             dotless,
@@ -132,15 +138,17 @@ impl PlaceTable {
         parts: &[LiteralPart<'_>],
         counts: impl Fn(ProtectedKind) -> bool,
     ) -> Option<ProtectedKind> {
-        let may_be_hidden = parts.iter().any(LiteralPart::may_be_hidden);
-        let is_written = |form: &&Form| {
-            let fits =
-                |at: &[LiteralPart<'_>]| at.iter().zip(&form.names).all(|(part, name)| part.is_form(name));
-            (may_be_hidden || !form.is_hidden)
-                && counts(form.kind)
-                && parts.windows(form.names.len()).any(fits)
+        let is_written = |at: usize, index: &usize| {
+            let Some(form) = self.forms.get(*index).filter(|form| counts(form.kind)) else { return false };
+            let names = parts.get(at..at + form.names.len()).unwrap_or_default();
+            !names.is_empty() && names.iter().zip(&form.names).all(|(part, name)| part.is_form(name))
         };
-        self.forms.iter().find(is_written).map(|form| form.kind)
+        let starting = |(at, part): (usize, &LiteralPart<'_>)| {
+            let starts = self.forms_by_start.iter().filter(|(start, _)| part.may_start_with(**start));
+            starts.filter_map(|(_, forms)| forms.iter().copied().find(|index| is_written(at, index))).min()
+        };
+        let first = parts.iter().enumerate().filter_map(starting).min();
+        first.and_then(|first| self.forms.get(first)).map(|form| form.kind)
     }
 
     /// The kind of the first place that is anywhere, and in a folder whose path ends with these names.
@@ -190,7 +198,7 @@ impl Place {
             let names = self.names.get(from..)?.to_vec();
             let is_hidden = names.first()?.starts_with(".");
             let says = is_hidden || self.anchor == Anchor::Anywhere && from == 0;
-            says.then_some(Form { kind: self.kind, names, is_hidden })
+            says.then_some(Form { kind: self.kind, names })
         })
     }
 
