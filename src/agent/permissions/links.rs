@@ -15,13 +15,16 @@ use super::shell::{self, Analysis};
 use tau_tools::paths::identity;
 use tau_tools::user_error::UserError;
 
+/// The maximum number of listed names that are compared with one: looking at the disk takes about as long.
+const MAX_COMPARED: usize = 256;
+
 /// The results of looking at the disk during one judgement.
 #[derive(Default)]
 struct LookupCache {
     places: BTreeMap<OsString, Rc<Place>>,
     search: Option<Rc<SearchPath>>,
     programs: BTreeMap<String, Option<Rc<Program>>>,
-    entries: BTreeMap<OsString, Rc<[OsString]>>,
+    entries: BTreeMap<OsString, Rc<[Entry]>>,
     analyses: BTreeMap<String, Rc<Analysis>>,
     /// Objections to running git in a folder.
     objections: BTreeMap<OsString, Option<String>>,
@@ -36,6 +39,9 @@ struct Place {
     /// The type of the file, which may be a link; `None` if it does not exist.
     kind: Option<FileType>,
 }
+
+/// A name in a folder, and its type as it is listed, which may be unknown.
+type Entry = (OsString, FileType);
 
 /// The folders of `PATH`, and the programs that were found there.
 #[derive(Default)]
@@ -196,11 +202,9 @@ fn place(path: &Path) -> Option<Rc<Place>> {
     }
     let look = || match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => {
-            let plain = match place(parent) {
-                Some(parent) => parent.real.join(name),
-                None => identity(parent).join(name),
-            };
-            let kind = kind_now(&plain);
+            let folder = place(parent).map_or_else(|| identity(parent), |parent| parent.real.clone());
+            let plain = folder.join(name);
+            let kind = listed_kind(&folder, name).or_else(|| kind_now(&plain));
             // An entry of a real folder is its own real path, unless it is a link.
             let real = if kind.is_some_and(|kind| kind.is_symlink()) { identity(&plain) } else { plain };
             Rc::new(Place { real, kind })
@@ -252,11 +256,11 @@ pub(super) fn program(name: &str) -> Option<Rc<Program>> {
 }
 
 /// The names in a folder, in no order; at most `limit`, none if it cannot be read.
-pub(super) fn entries(folder: &Path, limit: usize) -> Rc<[OsString]> {
+pub(super) fn entries(folder: &Path, limit: usize) -> Rc<[Entry]> {
     if let Some(known) = KNOWN.with_borrow(|known| known.as_ref()?.entries.get(folder.as_os_str()).cloned()) {
         return known;
     }
-    let found: Rc<[OsString]> = names_in(folder).take(limit).collect();
+    let found: Rc<[Entry]> = entries_now(folder).take(limit).collect();
     if found.len() < limit {
         KNOWN.with_borrow_mut(|known| {
             known.as_mut().map(|known| known.entries.insert(folder.into(), Rc::clone(&found)))
@@ -265,12 +269,24 @@ pub(super) fn entries(folder: &Path, limit: usize) -> Rc<[OsString]> {
     found
 }
 
-fn names_in(folder: &Path) -> impl Iterator<Item = OsString> {
+fn entries_now(folder: &Path) -> impl Iterator<Item = Entry> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut dir = rustix::fs::open(folder, flags, Mode::empty()).and_then(Dir::new).ok();
-    let names =
-        std::iter::from_fn(move || dir.as_mut()?.read()?.ok().map(|entry| entry.file_name().to_owned()));
-    names.map(|name| OsString::from_vec(name.into_bytes())).filter(|name| name != "." && name != "..")
+    let entries = std::iter::from_fn(move || {
+        let entry = dir.as_mut()?.read()?.ok()?;
+        Some((OsString::from_vec(entry.file_name().to_bytes().to_vec()), entry.file_type()))
+    });
+    entries.filter(|(name, _)| name != "." && name != "..")
+}
+
+/// The type of an entry of a small folder whose names were listed before.
+fn listed_kind(folder: &Path, name: &OsStr) -> Option<FileType> {
+    let listed = |known: &LookupCache| {
+        let mut entries = known.entries.get(folder.as_os_str())?.iter().take(MAX_COMPARED);
+        entries.find(|(listed, _)| listed == name).map(|(_, kind)| *kind)
+    };
+    let kind = KNOWN.with_borrow(|known| listed(known.as_ref()?));
+    kind.filter(|kind| *kind != FileType::Unknown)
 }
 
 pub(super) fn analysis(command: &str) -> Rc<Analysis> {

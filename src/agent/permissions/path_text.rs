@@ -341,7 +341,7 @@ impl PathText {
             }
             let mut next = Vec::new();
             for folder in &found {
-                for name in links::entries(folder, limit - looked_at + 1).iter() {
+                for (name, _) in links::entries(folder, limit - looked_at + 1).iter() {
                     looked_at += 1;
                     if looked_at > limit {
                         return None;
