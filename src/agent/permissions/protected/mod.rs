@@ -306,9 +306,8 @@ fn literal_kind(lower: &PathText, is_used: Use) -> Option<ProtectedKind> {
             end.len() > key.len() && end.ends_with(key) || end == key && last.behind < last.part.len()
         };
         let table = PlaceTable::get();
-        let is_key = table.key_names.iter().any(|name| last.is_form(name))
-            || KEY_ENDS.iter().any(|key| is_end(key))
-            || table.key_folders.iter().any(|name| parts.iter().any(|part| part.is_form(name)));
+        let is_key =
+            table.key_names.iter().any(|name| last.is_form(name)) || KEY_ENDS.iter().any(|key| is_end(key));
         is_key.then_some(ProtectedKind::Keys)
     })
 }

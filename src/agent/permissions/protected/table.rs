@@ -37,10 +37,12 @@ struct Form {
 /// The indexed table.
 pub(super) struct PlaceTable {
     places: Vec<Place>,
-    /// The forms of places that are not below the root, in their order.
+    /// The forms of places that are not below the root, in their order, then the names of folders with keys.
     forms: Vec<Form>,
     /// Their indexes by the mark with which they begin.
     forms_by_start: BTreeMap<Mark, Vec<usize>>,
+    /// The folders of places that may be anywhere, as names, in their order.
+    folders: Vec<(Vec<PathText>, ProtectedKind)>,
     /// The places by their first name.
     first: HashMap<String, Vec<usize>>,
     /// Those whose first name is a pattern.
@@ -51,8 +53,6 @@ pub(super) struct PlaceTable {
     pub(super) key_names: Vec<PathText>,
     /// Names that end as those of such files do.
     pub(super) key_ends: Vec<PathText>,
-    /// Names of folders with keys.
-    pub(super) key_folders: Vec<PathText>,
     /// Files and folders with keys, in the home directory and in the system's.
     pub(super) key_places: Vec<Area>,
     pub(super) system_keys: Vec<Area>,
@@ -74,17 +74,24 @@ impl PlaceTable {
                 None => patterns.push(index),
             }
         }
-        let forms: Vec<Form> = places.iter().flat_map(Place::forms).collect();
+        let key_folders = KEY_PLACES.iter().filter(|place| !place.contains('/'));
+        let key_folders =
+            key_folders.map(|name| Form { kind: ProtectedKind::Keys, names: vec![PathText::literal(name)] });
+        let forms: Vec<Form> = places.iter().flat_map(Place::forms).chain(key_folders).collect();
         let mut forms_by_start: BTreeMap<Mark, Vec<usize>> = BTreeMap::new();
         for (index, form) in forms.iter().enumerate() {
             let start = form.names.first().and_then(|name| name.marks().first());
             start.into_iter().for_each(|start| forms_by_start.entry(*start).or_default().push(index));
         }
+        let anywhere = places.iter().filter(|place| place.anchor == Anchor::Anywhere);
+        let folders = anywhere.filter_map(|place| {
+            let (_, folders) = place.names.split_last()?;
+            (!folders.is_empty()).then(|| (folders.to_vec(), place.kind))
+        });
+        let folders = folders.collect();
         let dotless = places.iter().filter_map(Place::dotless).collect();
         let key_names = KEY_NAMES.iter().filter(|name| **name != "auth.json");
-        let key_folders = KEY_PLACES.iter().filter(|place| !place.contains('/'));
-        let [key_names, key_folders] = [key_names.collect::<Vec<_>>(), key_folders.collect()]
-            .map(|names| names.into_iter().map(|name| PathText::literal(name)).collect());
+        let key_names = key_names.map(|name| PathText::literal(name)).collect();
         let key_ends = KEY_ENDS.iter().flat_map(|end| path_text::of_glob(&format!("*{end}"))).collect();
         let area = |place: &&str| Area::new(PathText::literal(&place.to_lowercase()));
         let key_places = KEY_PLACES.iter().chain(&READ_BY_PROGRAMS);
@@ -94,12 +101,12 @@ impl PlaceTable {
             places,
             forms,
             forms_by_start,
+            folders,
             first,
             patterns,
             dotless,
             key_names,
             key_ends,
-            key_folders,
             key_places,
             system_keys,
         }
@@ -153,14 +160,12 @@ impl PlaceTable {
 
     /// The kind of the first place that is anywhere, and in a folder whose path ends with these names.
     pub(super) fn below(&self, names: &[&[Mark]]) -> Option<ProtectedKind> {
-        let is_in = |place: &&Place| {
-            let folders = place.names.get(..place.names.len().saturating_sub(1)).unwrap_or_default();
-            let start = names.len().checked_sub(folders.len()).filter(|_| !folders.is_empty());
+        let is_in = |(folders, _): &&(Vec<PathText>, ProtectedKind)| {
+            let start = names.len().checked_sub(folders.len());
             let ends = start.and_then(|start| names.get(start..)).unwrap_or_default();
             !ends.is_empty() && ends.iter().zip(folders).all(|(name, folder)| folder.meets_marks(name))
         };
-        let mut places = self.places.iter().filter(|place| place.anchor == Anchor::Anywhere);
-        places.find(is_in).map(|place| place.kind)
+        self.folders.iter().find(is_in).map(|(_, kind)| *kind)
     }
 
     /// The kind of a place with this name, except for its dot.
