@@ -46,6 +46,8 @@ pub(super) struct Judge<'a> {
 /// The parts of a command for which rules are suggested, which costs as much as judging them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SuggestFor {
+    /// The parts that are asked about, as far as needed to rank them.
+    Ranking,
     /// The parts that are asked about.
     Asked,
     /// Also the parts that are allowed because they only read.
@@ -368,7 +370,9 @@ impl Judge<'_> {
     fn suggest_rules(&self, finding: &mut Finding, part: &Part, scene: &Scene<'_>) {
         if self.is_here(part, scene) {
             finding.suggestion = suggest::for_command(part);
-            finding.exact = suggest::for_exactly(part);
+            if self.suggest != SuggestFor::Ranking {
+                finding.exact = suggest::for_exactly(part);
+            }
         }
     }
 

@@ -249,7 +249,7 @@ impl Permissions {
     /// Judges a call.
     pub fn judge(&self, call: &CallFacts<'_>) -> Judgement {
         let _moment = Moment::begin();
-        let findings = self.explain(call);
+        let findings = self.explain_and(SuggestFor::Ranking, call);
         let verdict = findings.iter().map(|finding| finding.verdict).max().unwrap_or_default();
         let unasked = verdict == Verdict::Allow && findings.iter().all(|finding| finding.unasked);
         if verdict == Verdict::Allow && !unasked {
