@@ -227,7 +227,8 @@ pub(super) fn is_known(name: &str) -> bool {
 
 /// The name of a program without its folder.
 pub(super) fn base(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
+    let end = name.bytes().rposition(|byte| byte == b'/');
+    end.and_then(|end| name.get(end + 1..)).unwrap_or(name)
 }
 
 /// The name of the program that words run, without its folder, if known.
@@ -260,13 +261,13 @@ const RENAMED: &[(&str, &str)] =
 
 /// The name of a program that is there under several: `pip` of `pip3`, `gradle` of `gradlew`. Others have their own.
 pub(super) fn stem(name: &str) -> &str {
-    let renamed = RENAMED.iter().find(|(renamed, _)| *renamed == name);
-    let stem = renamed.map_or_else(|| without_version(name), |(_, stem)| *stem);
-    if renamed.is_some() || VERSIONED.contains(&stem) || RENAMED.iter().any(|(_, of)| *of == stem) {
-        stem
-    } else {
-        name
+    if let Some((_, stem)) = RENAMED.iter().find(|(renamed, _)| *renamed == name) {
+        return stem;
     }
+    let stem = without_version(name);
+    let has_version =
+        stem != name && (VERSIONED.contains(&stem) || RENAMED.iter().any(|(_, of)| *of == stem));
+    if has_version { stem } else { name }
 }
 
 /// Whether two names are those of one program: `pip3` and `pip`, `gradlew` and `gradle`.

@@ -52,7 +52,7 @@ fn declared_values(part: &Part) -> Vec<Word> {
     let name = part.words.first().and_then(Word::literal).unwrap_or_default();
     let value = |word: &Word| {
         let variable = word.pieces.first().and_then(Piece::text)?.split_once('=')?.0;
-        word.clone().value_of(variable)
+        word.value_of(variable)
     };
     let words = part.words.iter().skip(1).filter(|_| DECLARING.contains(&name.as_ref()));
     words.filter_map(value).collect()

@@ -329,8 +329,7 @@ impl<'a> Scene<'a> {
     fn resolve_paths(&self, text: &PathText, Lookup { elsewhere, follows }: Lookup) -> Vec<NamedPath> {
         let unknown = [PathText::any()];
         let directories = if elsewhere { &unknown } else { self.directories.as_slice() };
-        let known =
-            self.known_directories.get_or_init(|| self.directories.iter().map(PathText::path).collect());
+        let known = self.known_directories();
         let mut found = Vec::new();
         for text in self.expand(text).iter() {
             let is_fixed = text.is_absolute() || text.marks().first() == Some(&Mark::Any);
@@ -422,12 +421,13 @@ impl<'a> Scene<'a> {
 
     /// The directories that a part may run in; `None` if unknown.
     pub(super) fn directories_of(&self, part: &Part) -> Option<Vec<PathBuf>> {
-        self.directories
-            .iter()
-            .filter(|_| !part.elsewhere)
-            .map(PathText::path)
-            .collect::<Option<Vec<_>>>()
-            .filter(|known| !known.is_empty())
+        let known = self.known_directories().iter().filter(|_| !part.elsewhere).cloned();
+        known.collect::<Option<Vec<_>>>().filter(|known| !known.is_empty())
+    }
+
+    /// The directories as paths, where they are fully known.
+    fn known_directories(&self) -> &[Option<PathBuf>] {
+        self.known_directories.get_or_init(|| self.directories.iter().map(PathText::path).collect())
     }
 
     /// The only folders that a part can run in, as it runs behind `cd`; `None` if it does not, or they are unknown.
@@ -443,7 +443,7 @@ impl<'a> Scene<'a> {
 
     /// The known directories that parts may run in.
     pub(super) fn working_directories(&self) -> Vec<JudgedPath> {
-        self.directories.iter().filter_map(PathText::path).map(|path| JudgedPath::new(&path)).collect()
+        self.known_directories().iter().flatten().map(|path| JudgedPath::new(path)).collect()
     }
 
     /// Like [`Scene::working_directories`], with the folders that the commands running a part name: `env -C DIR`.

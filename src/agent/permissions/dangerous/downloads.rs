@@ -57,13 +57,16 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
         let before = command.get(..part.span.start).unwrap_or_default().trim_end();
         behind.starts_with('|') && !behind.starts_with("||") || before.ends_with('(') || before.ends_with('`')
     };
-    let has_word = |words: &[Word], sought: &str| words.iter().any(|word| has_text(word, sought));
     let is_download = |(part, words): &&Command<'_>| {
-        is_of(words, DOWNLOADING)
-            || is_of(words, &["openssl"]) && has_word(words, "s_client")
-            || is_of(words, &["aws"]) && has_word(words, "s3")
-            || is_of(words, REMOTE) && is_read(part)
-            || is_of(words, &["git"]) && has_word(words, "--remote")
+        let Some(name) = programs::name(words) else { return false };
+        let has_word = |sought: &str| words.iter().any(|word| has_text(word, sought));
+        DOWNLOADING.contains(&name.as_ref())
+            || match name.as_ref() {
+                "openssl" => has_word("s_client"),
+                "aws" => has_word("s3"),
+                "git" => has_word("--remote"),
+                name => REMOTE.contains(&name) && is_read(part),
+            }
             || decodes(words)
     };
     let mut downloads: Vec<Command<'_>> = commands.iter().filter(is_download).cloned().collect();

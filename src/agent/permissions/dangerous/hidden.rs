@@ -46,7 +46,7 @@ pub(super) fn find_danger(
             texts.push((command_of_env(&part.words), part.span.clone()));
         }
         texts.extend(filled_texts(part, name.as_deref()).into_iter().map(|text| (text, part.span.clone())));
-        let alias = |word: &Word| word.clone().value_of(name.as_deref()?).map(|value| value.display());
+        let alias = |word: &Word| word.value_of(name.as_deref()?).map(|value| value.display());
         let aliases =
             analysis.parts.iter().filter(|other| programs::name(&other.words).as_deref() == Some("alias"));
         let values = aliases.flat_map(|other| &other.words).filter_map(alias);

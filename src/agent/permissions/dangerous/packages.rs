@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use crate::permissions::folders;
 use crate::permissions::programs::{self, base, is_one_of};
@@ -41,6 +42,8 @@ const INSTALLING: [(&str, &str, &str); 24] = [
 /// Their options that name another place, not a package.
 const PLACES: &str = "--index-url --extra-index-url --find-links --registry --proxy --source --trusted-host --index \
                       --default-index --constraint --channel --repository --repo --values";
+/// Programs that apply files to a cluster.
+const APPLYING: &str = "kubectl oc";
 /// Programs that build and run what is in their folder.
 const BUILDING: &str = "make gmake cargo npm pnpm yarn bun go cmake meson ninja gradle mvn ant sbt bazel scons rake \
                         bundle composer pip pip3 poetry uv just task docker dotnet swift zig stack cabal mix";
@@ -114,7 +117,7 @@ pub(in crate::permissions) fn folders_of(words: &[Word]) -> Vec<Option<String>> 
 
 /// Whether a program installs packages or applies files, which another one may run: `minikube kubectl -- apply -f U`.
 pub(super) fn installs(name: &str) -> bool {
-    has("kubectl oc", name) || {
+    has(APPLYING, name) || {
         let stem = programs::stem(name);
         INSTALLING.iter().any(|(program, ..)| *program == stem)
     }
@@ -164,11 +167,16 @@ pub(super) fn packages_to_install(words: &[Word]) -> Vec<Cow<'_, str>> {
     found
 }
 
-/// Whether a program may do something with what is at an address, see [`address`].
+/// The programs, without their versions, that may do something with what is at an address, see [`address`].
+static TAKING_ADDRESS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    let running = RUN_FILES.iter().filter(|(_, options, _)| !options.is_empty());
+    let running = running.flat_map(|(programs, ..)| programs.split(' '));
+    INSTALLING.iter().map(|(program, ..)| *program).chain(running).collect()
+});
+
+/// Whether a program may do something with what is at an address.
 pub(super) fn takes_address(name: &str) -> bool {
-    let stem = programs::stem(name);
-    installs(name)
-        || RUN_FILES.iter().any(|(programs, options, _)| !options.is_empty() && has(programs, stem))
+    has(APPLYING, name) || TAKING_ADDRESS.contains(programs::stem(name))
 }
 
 /// The address of a package that a command installs, or of a file that it runs or applies, with a verb for a sentence.

@@ -59,7 +59,8 @@ pub(super) fn word_of(text: &str) -> Word {
 /// Whether a word is an argument of a function or a script, such as `"$1"`.
 pub(in crate::permissions) fn is_positional(word: &Word, command: &str) -> bool {
     let text = command.get(word.span.clone()).unwrap_or_default();
-    ["$1", "${1", "$@", "${@", "$*", "$0"].iter().any(|argument| text.contains(argument))
+    text.contains('$')
+        && ["$1", "${1", "$@", "${@", "$*", "$0"].iter().any(|argument| text.contains(argument))
 }
 
 /// Whether a part prints the name of the home directory.

@@ -225,7 +225,7 @@ impl<'a> Targets<'a> {
             found.extend(self.analysis.parts.iter().filter_map(|part| part.words.last().cloned()));
         }
         let words = self.analysis.parts.iter().flat_map(|part| &part.words);
-        found.extend(words.filter_map(|word| word.clone().value_of(name)));
+        found.extend(words.filter_map(|word| word.value_of(name)));
         for part in &self.analysis.parts {
             let is_named =
                 |word: &Word| word.literal().is_some_and(|text| text.trim_start_matches("-v") == name);

@@ -27,13 +27,14 @@ impl Judge<'_> {
         scene: &Scene<'_>,
     ) -> Option<String> {
         let is_open = !folders::reads_names_only(part) && !has(FACTS_ONLY, &folders::program(part));
-        let words = mentions.iter().filter(|it| is_open && it.how == Naming::Word).map(|it| it.path.clone());
-        let input = part.redirects.iter().filter(|it| it.direction == Direction::Read);
-        let input = input.flat_map(|it| scene.target(&it.target, part).0);
-        let path = words.chain(input).find(|path| match path {
+        let acts = |path: &NamedPath| match path {
             NamedPath::Known(path) => has_effect(path),
             NamedPath::Partly(text) => may_have_effect(text),
-        })?;
+        };
+        let mut words = mentions.iter().filter(|it| is_open && it.how == Naming::Word).map(|it| &it.path);
+        let input = part.redirects.iter().filter(|it| it.direction == Direction::Read);
+        let mut input = input.flat_map(|it| scene.target(&it.target, part).0);
+        let path = words.find(|path| acts(path)).cloned().or_else(|| input.find(acts))?;
         let shown = self.display_path(&Self::path_of(&path));
         Some(format!("reading {shown}, a device or a FIFO, may take what is meant for another program"))
     }
@@ -64,6 +65,9 @@ fn is_free(path: &Path) -> bool {
 /// Like [`has_effect`], for a path that is not fully known. One that may be anything is left to the confinement.
 fn may_have_effect(text: &PathText) -> bool {
     let is_free = ["/dev/fd/", "/dev/shm/"].iter().any(|start| text.starts_with(start));
-    let devices = PathText::literal("/dev").below();
-    !is_free && if text.is_open() { text.starts_with("/dev/") } else { text.meets(&devices) }
+    let is_device = || match text.is_open() {
+        true => text.starts_with("/dev/"),
+        false => text.meets(&PathText::literal("/dev").below()),
+    };
+    !is_free && is_device()
 }

@@ -119,16 +119,14 @@ impl Word {
     }
 
     /// The rest after `NAME=`, if the word begins with that; after `NAME+=`, with the variable before it.
-    pub(in crate::permissions) fn value_of(mut self, name: &str) -> Option<Word> {
-        let Some(Piece::Text(text)) = self.pieces.first_mut() else { return None };
-        let rest = text.strip_prefix(name)?;
+    pub(in crate::permissions) fn value_of(&self, name: &str) -> Option<Word> {
+        let rest = self.pieces.first()?.text()?.strip_prefix(name)?;
         let appended = rest.strip_prefix("+=");
-        let is_appended = appended.is_some();
-        *text = appended.or_else(|| rest.strip_prefix('='))?.to_owned();
-        if is_appended {
-            self.pieces.insert(0, Piece::Variable(name.to_owned()));
-        }
-        Some(self)
+        let value = appended.or_else(|| rest.strip_prefix('='))?;
+        let before = appended.map(|_| Piece::Variable(name.to_owned()));
+        let start = before.into_iter().chain([Piece::Text(value.to_owned())]);
+        let pieces = start.chain(self.pieces.iter().skip(1).cloned()).collect();
+        Some(Word { pieces, ..self.clone() })
     }
 
     pub(super) fn push_text(&mut self, c: char) {

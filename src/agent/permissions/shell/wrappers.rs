@@ -299,7 +299,7 @@ fn env(words: &[Word]) -> CommandEffect {
     let (mut at, mut set, mut values) = (1, Vec::new(), Vec::new());
     while let Some(word) = words.get(at) {
         if let Some(name) = env_assignment(word) {
-            values.extend(word.clone().value_of(&name).map(|value| (name.clone(), value)));
+            values.extend(word.value_of(&name).map(|value| (name.clone(), value)));
             set.push(name);
             at += 1;
             continue;

@@ -168,7 +168,7 @@ fn targets(part: &Part) -> impl Iterator<Item = String> {
     let copies = part.words.first().and_then(name).is_some_and(|name| COPYING.contains(&name.as_str()));
     let last = part.words.last().filter(|_| copies && part.words.len() > 1);
     let written = written.map(|redirect| redirect.target.clone()).chain(last.cloned());
-    let of_dd = part.words.iter().filter_map(|word| word.clone().value_of("of"));
+    let of_dd = part.words.iter().filter_map(|word| word.value_of("of"));
     written.chain(of_dd).filter_map(|word| name(&word))
 }
 
@@ -218,7 +218,7 @@ fn sources(part: &Part, parts: &[Part]) -> Vec<Word> {
     let words = part.words.iter().skip(1).chain(read).filter(|word| !is_option(word));
     let mut found = Vec::new();
     for word in words {
-        let word = word.clone().value_of("if").unwrap_or_else(|| word.clone());
+        let word = word.value_of("if").unwrap_or_else(|| word.clone());
         let values = parts.iter().flat_map(|other| &other.values).filter(|(of, _)| {
             word.pieces.iter().any(|piece| matches!(piece, Piece::Variable(name) if name == of))
         });

@@ -42,7 +42,7 @@ impl Scene<'_> {
                 let variable = variable.trim_end_matches('+');
                 let values = match refers {
                     true => self.value(value, true),
-                    false => word.clone().value_of(variable).map_or_else(Vec::new, |word| self.texts(&word)),
+                    false => word.value_of(variable).map_or_else(Vec::new, |word| self.texts(&word)),
                 };
                 self.set(variable, values);
             } else if ["read", "printf", "getopts", "mapfile", "readarray", "let", "wait"].contains(&&*name) {
