@@ -51,6 +51,8 @@ fn refused() -> Vec<Call> {
         ("openat u+s", libc::SYS_openat, [-1, 1, i64::from(libc::O_CREAT), 0o4755, 0, 0]),
         ("mknodat u+s", libc::SYS_mknodat, [-1, 1, 0o4755, 0, 0, 0]),
         ("socketpair", libc::SYS_socketpair, [i64::from(libc::AF_INET), 1, 0, 0, 0, 0]),
+        // NETLINK_USERSOCK: its messages go from process to process.
+        ("netlink", libc::SYS_socket, [i64::from(libc::AF_NETLINK), 2, 2, 0, 0, 0]),
     ]
 }
 

@@ -266,13 +266,16 @@ fn rules(allowed: AllowedCalls) -> Result<Rules, seccompiler::BackendError> {
 
 /// Sockets: internet sockets if allowed, otherwise only connected pairs, if those are. Local services that
 /// listen on Unix sockets would act for the command outside the sandbox. A connectionless pair could send to
-/// them, too: a datagram names its receiver.
+/// them, too: a datagram names its receiver. So does a message of netlink, where protocols other than the one about
+/// interfaces and routes (`NETLINK_ROUTE`, which is 0) take it to other processes.
 fn sockets(rules: &mut Rules, allowed: AllowedCalls) -> Result<(), seccompiler::BackendError> {
     if allowed.network {
         let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
         let none = families.iter().map(|family| when(0, Ne, u64::from(family.unsigned_abs())));
         let none = none.collect::<Result<Vec<_>, _>>()?;
         add(rules, libc::SYS_socket, none)?;
+        let netlink = when(0, Eq, u64::from(libc::AF_NETLINK.unsigned_abs()))?;
+        add(rules, libc::SYS_socket, vec![netlink, when(2, Ne, 0)?])?;
     } else {
         rules.insert(libc::SYS_socket, Vec::new());
     }

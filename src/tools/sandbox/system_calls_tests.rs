@@ -144,9 +144,13 @@ fn arguments_are_looked_at() {
             }
             for family in 0..50 {
                 let internet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].contains(&family);
-                let expected = if network && internet { ALLOW } else { EPERM };
-                let args = [u64::from(family.unsigned_abs()), 1, 0, 0, 0, 0];
-                assert_eq!(answer(&programs, machine, libc::SYS_socket, args), expected, "{family}");
+                for protocol in [0, 2, 6, 1 << 32 | 16] {
+                    let reaches_processes = family == libc::AF_NETLINK && protocol != 0;
+                    let expected = if network && internet && !reaches_processes { ALLOW } else { EPERM };
+                    let args = [u64::from(family.unsigned_abs()), 1, protocol, 0, 0, 0];
+                    let given = answer(&programs, machine, libc::SYS_socket, args);
+                    assert_eq!(given, expected, "{family} {protocol}");
+                }
             }
         }
     }
