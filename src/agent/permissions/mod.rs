@@ -17,6 +17,7 @@ mod judge;
 mod links;
 mod operands;
 mod options;
+mod path_faults;
 pub(crate) mod path_pattern;
 mod path_text;
 mod programs;

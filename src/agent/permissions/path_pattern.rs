@@ -178,12 +178,11 @@ impl PathPattern {
         if glob.split('/').any(|part| part == "..") {
             return Err(UserError::new("`..` is not allowed in it").remedy("write an absolute path"));
         }
-        let glob = glob.trim_start_matches("./").trim_end_matches('/');
-        let glob = if glob == "." { "" } else { glob };
-        let glob = match (base, glob) {
-            (_, "") => "**".to_owned(),
-            (Base::Floating, glob) if !glob.starts_with("**") => format!("**/{glob}"),
-            (_, glob) => glob.to_owned(),
+        let names: Vec<&str> = glob.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+        let glob = match (base, names.as_slice()) {
+            (_, []) => "**".to_owned(),
+            (Base::Floating, [first, ..]) if *first != "**" => format!("**/{}", names.join("/")),
+            _ => names.join("/"),
         };
         let glob: String = glob.nfc().collect();
         let folder = glob.strip_suffix("/**").map(|folder| Globs::new(&[folder], false)).transpose()?;
@@ -454,6 +453,11 @@ mod tests {
             ("~/.ssh/**", "/h/.ssh/id"),
             ("/etc/*", "/etc/passwd"),
             ("src/*.rs", "/w/x/../src/a.rs"),
+            ("//w/.env", "/w/.env"),
+            ("/w/./a//b/.", "/w/a/b/c"),
+            (".//a/./b", "/w/a/b"),
+            ("**/./.env", "/w/a/.env"),
+            ("**.env", "/w/a/x.env"),
             ("**", "/w/a"),
             (".", "/w/a"),
         ] {

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::command_pattern::CommandPattern;
 use super::host_pattern::HostPattern;
+use super::path_faults;
 use super::path_pattern::PathPattern;
 use tau_tools::invisible::unseen_characters;
 use tau_tools::user_error::UserError;
@@ -62,8 +63,12 @@ impl Rule {
 
     /// The reason that it can match no call, if it is likely a mistake.
     pub(crate) fn fault(&self) -> Option<String> {
-        let Pattern::Command(pattern) = &self.pattern else { return None };
-        let why = pattern.fault(self.inside().unwrap_or_default())?;
+        let text = self.inside().unwrap_or_default();
+        let why = match &self.pattern {
+            Pattern::Command(pattern) => pattern.fault(text)?.to_owned(),
+            Pattern::Path(_) => path_faults::fault(text)?,
+            Pattern::All | Pattern::Host(_) => return None,
+        };
         Some(format!("`{self}` matches nothing: {why}"))
     }
 
@@ -180,6 +185,26 @@ mod tests {
             "python3 -c print(*)", "/opt/x.y/z *", "'/Applications/A B/x' *", "curl http://h/?a=1&b={2}",
             "sed -i s/a/b/ *", "rm -rf /", "*/touch *", "'' *", "jq '.[] | .a' *", "~/bin/x *",
             "git log HEAD^ *", "a=b rm *",
+        ];
+        assert_eq!(sound.iter().filter(fault).collect::<Vec<_>>(), Vec::<&&str>::new());
+    }
+
+    #[test]
+    fn a_pattern_that_can_match_no_file_has_a_fault() {
+        let fault = |inside: &&&str| format!("read({inside})").parse::<Rule>().unwrap().fault().is_some();
+        let faulty = [
+            "'.env'", "\".env\"", "a/'b c'/d", ".env|x", ".env,.envrc", ".env, .envrc", ".env; x",
+            "$PWD/.env", "${HOME}/.env", "$(pwd)/x", ".env$", "^.env", ".env:*", "***/.env",
+            "file:///w/.env", "%2eenv", "a/%2Eenv", ".env)", "(.env", ".env]", "path:.env", "C:/w/.env",
+            "src\\secret", "\\.env", "~root/.ssh", "@(.env)", "src/**), read(docs/**", "{.env, .envrc}",
+            "`.env`", "a && b",
+        ];
+        assert_eq!(faulty.iter().filter(|text| !fault(text)).collect::<Vec<_>>(), Vec::<&&str>::new());
+        let sound = [
+            "**", "**/.env", ".env*", "~/.ssh/**", "/etc/*", "a (1).txt", "app/(group)/[id]/**",
+            "{.env,.envrc}", "{a/b,c}/d", "routes/$id.tsx", "it's.txt", "100%.txt", "12:30.log", "a\\,b",
+            "\\$HOME/x", "x[,;|].txt", "[]]x", "[!(]y", "~backup", "#x", "@types/**", "R&D/**",
+            "caf\u{e9} x",
         ];
         assert_eq!(sound.iter().filter(fault).collect::<Vec<_>>(), Vec::<&&str>::new());
     }

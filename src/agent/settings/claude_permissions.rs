@@ -210,14 +210,8 @@ fn translate(text: &str, list: Verdict, root: &Path) -> Result<Rule, (String, Ve
         Some("") => return Err(failed("its pattern is missing".into())),
         Some(inside) => inside,
     };
-    match tool {
-        "bash" => {
-            let rule = rule(format!("bash({inside})"))?;
-            match rule.fault().filter(|_| list != Verdict::Allow) {
-                Some(why) => Err((why, about())),
-                None => Ok(rule),
-            }
-        }
+    let rule = match tool {
+        "bash" => rule(format!("bash({inside})")),
         "web_fetch" => match inside.strip_prefix("domain:") {
             Some("*") => rule(tool.to_owned()),
             Some(host) => rule(format!("web_fetch({host})")),
@@ -225,6 +219,10 @@ fn translate(text: &str, list: Verdict, root: &Path) -> Result<Rule, (String, Ve
         },
         "web_search" => Err(failed("searches have no patterns".into())),
         _ => rule(format!("{tool}({})", path_pattern(inside, root).map_err(failed)?)),
+    }?;
+    match rule.fault().filter(|_| list != Verdict::Allow) {
+        Some(why) => Err((why, about())),
+        None => Ok(rule),
     }
 }
 
@@ -237,7 +235,7 @@ fn path_pattern(text: &str, root: &Path) -> Result<String, UserError> {
     let root = root.to_str().ok_or("the path of these settings is not UTF-8")?;
     let mut escaped = String::new();
     for c in root.trim_end_matches('/').chars() {
-        if "*?[]{}\\!".contains(c) {
+        if c.is_ascii_punctuation() && !"/._-".contains(c) {
             escaped.push('\\');
         }
         escaped.push(c);
