@@ -117,6 +117,8 @@ pub struct DeniedFile {
 /// The use of a file that is denied to commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeniedUse {
+    /// Only the folder itself stays where it is: rules are about what is in it by its name.
+    Move,
     Change,
     /// Nor change it.
     Read,

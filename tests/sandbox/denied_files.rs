@@ -15,8 +15,8 @@ use crate::support::server::Server;
 
 const SECRET: &str = "correct-horse-battery";
 const KEPT: &str = "as it was";
-const RULES: &str =
-    "[permissions]\ndeny = [\"read(**/.env)\", \"read(keys/**)\", \"edit(./kept)\", \"edit(fixed/**)\"]\n";
+const RULES: &str = "[permissions]\ndeny = [\"read(**/.env)\", \"read(keys/**)\", \"edit(./kept)\", \"edit(fixed/**)\", \
+     \"read(conf/in/key)\", \"read(**/secrets/key)\", \"edit(**/lasting/**)\"]\n";
 
 /// Scripts that print what no command may read. They are in files, where tau does not see them.
 const READING: &[(&str, &str)] = &[
@@ -29,6 +29,15 @@ const READING: &[(&str, &str)] = &[
     ("a move", "mv .env x && cat x && mv x .env"),
     ("a new link", "ln .env x; cat x; rm -f x"),
     ("a moved folder", "mv sub moved; cat moved/.env; mv moved sub"),
+    ("a folder above that is moved", "mv conf moved; cat moved/in/key"),
+    ("what was in it", "cat moved/in/key; mv moved conf"),
+    ("a folder that is moved within one", "mv conf/in conf/moved; cat conf/moved/key"),
+    ("what was in that", "cat conf/moved/key; mv conf/moved conf/in"),
+    ("a folder that is moved out", "mv sub ../out; cat ../out/.env"),
+    ("what was moved out", "cat ../out/.env; mv ../out sub"),
+    ("a linked folder", "cat of/sec*/key"),
+    ("a folder behind a linked one", "cat l?nk/secrets/key"),
+    ("what is linked", "cat ../real/key ../other/secrets/key"),
     ("find", "find . -name '.e*' -exec cat {} +"),
     ("another name", "cat plain"),
     ("a link", "cat linked"),
@@ -51,8 +60,11 @@ const READING: &[(&str, &str)] = &[
 const CHANGING: &[&str] = &[
     "n=ept; echo new > k$n", "n=ept; rm -f k$n", "echo new > x; mv -f x k?pt", "sed -i s/as/was/ k*t",
     "chmod 777 kep?", "n=xed; echo new > fi$n/one", "rm -rf fix?d/one", "n=xed; touch fi$n/two",
-    "mv fix?d/one moved",
+    "mv fix?d/one moved", "n=ting; echo new > of/las$n/one", "echo new > ../real/one",
 ];
+
+/// The files that these change.
+const CHANGED: [&str; 3] = ["kept", "fixed/one", "../real/one"];
 
 struct Place {
     folder: tempfile::TempDir,
@@ -64,14 +76,21 @@ impl Place {
     fn new(is_root: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let work = folder.path().canonicalize().unwrap().join("work");
-        for name in ["sub", "keys", "fixed", "ways"] {
+        for name in ["sub", "keys", "fixed", "ways", "conf/in", "of", "../real", "../other/secrets"] {
             fs::create_dir_all(work.join(name)).unwrap();
         }
-        for name in [".env", "sub/.env", "keys/one", "keys/.two"] {
+        for name in [
+            ".env", "sub/.env", "keys/one", "keys/.two", "conf/in/key", "../real/key", "../other/secrets/key",
+        ] {
             fs::write(work.join(name), format!("{SECRET}\n")).unwrap();
         }
-        for name in ["kept", "fixed/one"] {
+        for name in CHANGED {
             fs::write(work.join(name), KEPT).unwrap();
+        }
+        for (target, link) in
+            [("../../real", "of/secrets"), ("../../real", "of/lasting"), ("../other", "link")]
+        {
+            symlink(target, work.join(link)).unwrap();
         }
         fs::hard_link(work.join("sub/.env"), work.join("plain")).unwrap();
         symlink("sub/.env", work.join("linked")).unwrap();
@@ -114,8 +133,13 @@ impl Place {
 
     /// The results of these calls of bash, one after the other.
     async fn results(&self, flags: &[&str], given: Vec<Value>) -> Vec<String> {
-        let acts =
-            given.iter().map(|arguments| calls("bash", arguments)).chain([says("Finished.")]).collect();
+        self.results_of(flags, given.into_iter().map(|arguments| ("bash", arguments)).collect()).await
+    }
+
+    /// The results of these calls of tools.
+    async fn results_of(&self, flags: &[&str], given: Vec<(&str, Value)>) -> Vec<String> {
+        let acts = given.iter().map(|(tool, arguments)| calls(tool, arguments));
+        let acts = acts.chain([says("Finished.")]).collect();
         let server = Server::start(acts).await;
         let mut tau = self.tau();
         tau.args(own_model(&server.url())).args(flags).args(["-p", "go"]);
@@ -213,7 +237,7 @@ async fn no_way_changes_a_file_that_a_rule_denies_to_change() {
             let mode = || place.work.join("kept").metadata().unwrap().permissions().mode();
             let before = mode();
             let results = place.results(flags, scripts()).await;
-            for name in ["kept", "fixed/one"] {
+            for name in CHANGED {
                 assert_eq!(fs::read_to_string(place.work.join(name)).unwrap(), KEPT, "{name}: {results:?}");
             }
             assert_eq!((mode(), fs::read_dir(place.work.join("fixed")).unwrap().count()), (before, 1));
@@ -242,6 +266,32 @@ async fn whatever_runs_for_the_model_is_kept_from_denied_files() {
         assert!(results[0].contains("over"), "{results:?}");
         assert!(asking[0].contains("Permission denied"), "{asking:?}");
     }
+}
+
+#[tokio::test]
+async fn the_file_tools_are_kept_from_the_files_that_commands_are_kept_from() {
+    needs!(can_cover());
+    let place = Place::new(true);
+    place.configure(RULES);
+    for (target, link) in [("../..", "of/above"), (".", "of/round"), ("..", "of/back")] {
+        symlink(target, place.work.join(link)).unwrap();
+    }
+    let edit = json!({ "path": "../real/one", "edits": [{ "old_string": KEPT, "new_string": "new" }] });
+    let given = vec![
+        ("read", json!({ "path": "../real/key" })),
+        ("read", json!({ "path": "of/back/link/secrets/key" })),
+        ("read", json!({ "path": "plain" })),
+        ("grep", json!({ "pattern": "battery", "path": "../real" })),
+        ("grep", json!({ "pattern": "battery", "path": ".." })),
+        ("write", json!({ "path": "../real/one", "content": "new" })),
+        ("edit", edit),
+        ("read", json!({ "path": "../real/one" })),
+    ];
+    let results = place.results_of(&AUTO, given).await;
+    assert!(results.iter().all(|result| !result.contains(SECRET)), "{results:?}");
+    assert!(results[0].contains("a rule denies ../real/key by another name"), "{results:?}");
+    assert!(results.last().unwrap().contains(KEPT), "{results:?}");
+    assert_eq!(fs::read_to_string(place.work.join("../real/one")).unwrap(), KEPT, "{results:?}");
 }
 
 #[tokio::test]

@@ -1,19 +1,23 @@
 //! Finds the files that rules deny, for the kernel to keep them from commands.
 //!
 //! A rule that names a file or folder in full takes one look. For all others, one walk goes through the working
-//! directory and the folders that their patterns begin with, as far as a short time allows; what it does not find is
-//! still recognised in commands.
+//! directory and the folders that their patterns begin with, then through what links in there lead to, as far as a short
+//! time allows; what it does not find is still recognised in commands. The file tools are kept from the same files.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+use rustix::fs::Access;
 use tau_tools::access::{DeniedFile, DeniedUse};
 
 use super::judge::files::governs;
-use super::path_pattern::{Beginning, JudgedPath, PathPattern, Places};
+use super::path_pattern::{Beginning, JudgedPath, PathPattern, Places, normalise};
+use super::pattern_steps::PatternSteps;
 use super::protected::Use;
 use super::rule::{Pattern, Rule};
 
@@ -21,6 +25,8 @@ use super::rule::{Pattern, Rule};
 const TIME: Duration = Duration::from_millis(300);
 /// The maximum number of files and folders that are found: each takes a mount.
 const MAX_FOUND: usize = 1_000;
+/// How long what was found counts for file tools, which are called one after the other.
+const RECENTLY: Duration = Duration::from_secs(1);
 /// Folders of the kernel, without which no command runs.
 const OF_KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
@@ -50,10 +56,15 @@ pub(super) fn has_denials<'a>(mut denying: impl Iterator<Item = &'a Rule>) -> bo
     denying.any(|rule| Denial::of(rule).is_some())
 }
 
-/// The files that exist and that these rules keep from commands.
+/// The files that exist and that these rules keep from commands, and the folders that must stay where they are for that.
 pub(super) fn denied_files<'a>(denying: impl Iterator<Item = &'a Rule>, places: &Places) -> Vec<DeniedFile> {
     let denials: Vec<Denial<'_>> = denying.filter_map(Denial::of).collect();
-    let mut search = Search { places, until: Instant::now() + TIME, found: BTreeSet::new() };
+    // The walk is by names without links.
+    let real = |place: &JudgedPath| JudgedPath { plain: place.real.clone(), real: place.real.clone() };
+    let places = &Places { workspace: real(&places.workspace), home: places.home.as_ref().map(real) };
+    let until = Instant::now() + TIME;
+    let mut search =
+        Search { places, until, found: BTreeSet::new(), held: BTreeMap::new(), links: VecDeque::new() };
     let mut tops = BTreeSet::new();
     for denial in &denials {
         match denial.pattern.beginning(places) {
@@ -64,7 +75,7 @@ pub(super) fn denied_files<'a>(denying: impl Iterator<Item = &'a Rule>, places: 
     }
     search.walk(tops, &denials);
     search.add_other_names();
-    let found = search.found;
+    let (found, held) = (search.found, search.held);
     let is_within = |file: &DeniedFile, folder: &DeniedFile| {
         folder.denied >= file.denied && folder.path != file.path && file.path.starts_with(&folder.path)
     };
@@ -75,13 +86,45 @@ pub(super) fn denied_files<'a>(denying: impl Iterator<Item = &'a Rule>, places: 
             kept.push(file);
         }
     }
+    let held = held.into_iter().map(|(path, rule)| DeniedFile { path, denied: DeniedUse::Move, rule });
+    kept.extend(held);
     kept
+}
+
+/// Like [`denied_files`], with what was found a short time ago.
+pub(super) fn recent_denied_files<'a>(
+    denying: impl Iterator<Item = &'a Rule>,
+    places: &Places,
+) -> Arc<[DeniedFile]> {
+    type Recent = (Instant, Vec<String>, Places, Arc<[DeniedFile]>);
+    static RECENT: Mutex<Option<Recent>> = Mutex::new(None);
+
+    let about: Vec<&Rule> = denying.filter(|rule| Denial::of(rule).is_some()).collect();
+    if about.is_empty() {
+        return Arc::default();
+    }
+    let rules: Vec<String> = about.iter().map(ToString::to_string).collect();
+    let mut recent = RECENT.lock();
+    if let Some((at, of_rules, of_places, files)) = &*recent
+        && at.elapsed() < RECENTLY
+        && *of_rules == rules
+        && of_places == places
+    {
+        return Arc::clone(files);
+    }
+    let files: Arc<[DeniedFile]> = denied_files(about.into_iter(), places).into();
+    *recent = Some((Instant::now(), rules, places.clone(), Arc::clone(&files)));
+    files
 }
 
 struct Search<'a> {
     places: &'a Places,
     until: Instant,
     found: BTreeSet<DeniedFile>,
+    /// The folders that cannot be moved, and a rule for which.
+    held: BTreeMap<PathBuf, String>,
+    /// The links to folders, and where they lead.
+    links: VecDeque<JudgedPath>,
 }
 
 impl Search<'_> {
@@ -89,8 +132,11 @@ impl Search<'_> {
     /// directory, which are too large for every command.
     fn top(&self, folder: PathBuf) -> PathBuf {
         let workspace = &self.places.workspace.real;
-        let is_home = self.places.home.as_ref().is_some_and(|home| home.real == folder);
-        if is_home || workspace.starts_with(&folder) { workspace.clone() } else { folder }
+        if self.is_home(&folder) || workspace.starts_with(&folder) { workspace.clone() } else { folder }
+    }
+
+    fn is_home(&self, folder: &Path) -> bool {
+        self.places.home.as_ref().is_some_and(|home| home.real == *folder)
     }
 
     fn is_over(&self) -> bool {
@@ -102,53 +148,119 @@ impl Search<'_> {
         let Ok(path) = path.canonicalize() else { return };
         let is_needed = match denial.denied {
             DeniedUse::Read => self.places.workspace.real.starts_with(&path),
-            DeniedUse::Change => false,
+            DeniedUse::Change | DeniedUse::Move => false,
         };
-        if is_needed || OF_KERNEL.iter().any(|folder| path.starts_with(folder)) {
+        if is_needed || is_of_kernel(&path) {
             return;
         }
+        self.hold(&path, denial);
         self.found.insert(DeniedFile { path, denied: denial.denied, rule: denial.rule.to_string() });
     }
 
-    /// Goes through these folders, those with a shorter way first, without following links.
-    fn walk(&mut self, tops: BTreeSet<PathBuf>, denials: &[Denial<'_>]) {
-        let mut last: Option<PathBuf> = None;
-        let mut folders: VecDeque<PathBuf> = VecDeque::new();
-        for top in tops {
-            // In order, what is within a folder comes right after it.
-            if last.as_ref().is_none_or(|last| !top.starts_with(last)) {
-                folders.push_back(top.clone());
-                last = Some(top);
+    /// Keeps the folders where they are without which the rule would not be about a file any more. Nothing is moved out
+    /// of the working directory, where it would not be found.
+    fn hold(&mut self, file: &Path, denial: &Denial<'_>) {
+        let (pattern, workspace) = (denial.pattern, self.places.workspace.real.as_path());
+        let mut folders = pattern.needed_folders(file, self.places);
+        if pattern.is_anchored() && file.starts_with(workspace) && file != workspace {
+            folders.extend(workspace.ancestors());
+        }
+        // As root, it would be all of the machine.
+        folders.retain(|folder| folder.iter().count() > 2);
+        folders.extend(Some(workspace).filter(|_| file.starts_with(workspace) && file != workspace));
+        for folder in folders {
+            let can_be_moved =
+                || folder.parent().is_some_and(|above| rustix::fs::access(above, Access::WRITE_OK).is_ok());
+            if !self.held.contains_key(folder) && can_be_moved() {
+                self.held.insert(folder.to_owned(), denial.rule.to_string());
             }
         }
-        while let Some(folder) = folders.pop_front() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                let name = entry.file_name();
-                let may_be = |denial: &&Denial<'_>| denial.pattern.may_end_in(name.as_bytes());
-                let mut near = denials.iter().filter(may_be).peekable();
-                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                if !is_folder && near.peek().is_none() {
-                    continue;
-                }
-                let path = JudgedPath { plain: entry.path(), real: entry.path() };
-                let is_about = |denial: &&Denial<'_>| {
-                    let pattern = denial.pattern;
-                    pattern.concerns(&path, self.places)
-                        || is_folder && pattern.is_of_folder(&path, self.places)
-                };
-                let denial = near.filter(is_about).max_by_key(|denial| denial.denied);
-                if let Some(denial) = denial {
-                    self.add(&path.real, denial);
-                }
-                let is_covered = denial.is_some_and(|denial| denial.denied == DeniedUse::Read);
-                if is_folder && !is_covered {
-                    folders.push_back(path.real);
-                }
+    }
+
+    /// Goes through these folders, those with a shorter way first, and then through those that links lead to.
+    fn walk(&mut self, tops: BTreeSet<PathBuf>, denials: &[Denial<'_>]) {
+        let mut outer: Vec<PathBuf> = Vec::new();
+        for top in tops {
+            // In order, what is within a folder comes right after it.
+            if outer.last().is_none_or(|last| !top.starts_with(last)) {
+                outer.push(top);
             }
+        }
+        let mut folders: VecDeque<JudgedPath> =
+            outer.iter().map(|top| JudgedPath { plain: top.clone(), real: top.clone() }).collect();
+        while let Some(folder) = folders.pop_front() {
+            folders.extend(self.look_into(&folder, denials));
             if self.is_over() {
                 return;
             }
         }
+        if !self.links.is_empty() {
+            self.walk_links(&outer, denials);
+        }
+    }
+
+    /// Goes through what links lead to, a folder once for all ways to it that make no difference to the rules.
+    fn walk_links(&mut self, outer: &[PathBuf], denials: &[Denial<'_>]) {
+        let steps: Vec<PatternSteps<'_>> =
+            denials.iter().map(|denial| PatternSteps::new(denial.pattern, self.places)).collect();
+        let steps_to = |path: &Path| steps.iter().map(|steps| steps.steps_after(path)).collect::<Vec<u64>>();
+        let mut seen = BTreeSet::new();
+        while let Some(mut link) = self.links.pop_front().filter(|_| !self.is_over()) {
+            let by_name = steps_to(&link.plain);
+            let is_walked =
+                |real: &Path| outer.iter().any(|top| real.starts_with(top)) && steps_to(real) == by_name;
+            if is_walked(&link.real) {
+                continue;
+            }
+            let Ok(real) = link.plain.canonicalize() else { continue };
+            let is_above =
+                real != self.places.workspace.real && self.places.workspace.real.starts_with(&real);
+            if is_above || self.is_home(&real) || is_of_kernel(&real) || is_walked(&real) {
+                continue;
+            }
+            link.real = real;
+            let mut folders = VecDeque::from([link]);
+            while let Some(folder) = folders.pop_front().filter(|_| !self.is_over()) {
+                if seen.insert((folder.real.clone(), steps_to(&folder.plain))) {
+                    folders.extend(self.look_into(&folder, denials));
+                }
+            }
+        }
+    }
+
+    /// Adds what is in a folder, and returns the folders in it that are still to be looked into.
+    fn look_into(&mut self, folder: &JudgedPath, denials: &[Denial<'_>]) -> Vec<JudgedPath> {
+        let mut folders = Vec::new();
+        for entry in std::fs::read_dir(&folder.real).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let may_be = |denial: &&Denial<'_>| denial.pattern.may_end_in(name.as_bytes());
+            let mut near = denials.iter().filter(may_be).peekable();
+            let Ok(kind) = entry.file_type() else { continue };
+            let is_link = kind.is_symlink() && entry.path().is_dir();
+            let is_folder = kind.is_dir() || is_link;
+            if !is_folder && near.peek().is_none() {
+                continue;
+            }
+            let mut path = JudgedPath { plain: folder.plain.join(&name), real: entry.path() };
+            let is_about = |denial: &&Denial<'_>| {
+                let pattern = denial.pattern;
+                pattern.concerns(&path, self.places) || is_folder && pattern.is_of_folder(&path, self.places)
+            };
+            let denial = near.filter(is_about).max_by_key(|denial| denial.denied);
+            if let Some(denial) = denial {
+                self.add(&path.real, denial);
+            }
+            let is_covered = denial.is_some_and(|denial| denial.denied == DeniedUse::Read);
+            if is_link && !is_covered {
+                // As far as the names say.
+                let target = std::fs::read_link(&path.real).unwrap_or_default();
+                path.real = normalise(&folder.real.join(target));
+                self.links.push_back(path);
+            } else if is_folder && !is_covered {
+                folders.push(path);
+            }
+        }
+        folders
     }
 
     /// Adds other names in the working directory of the files with several.
@@ -177,4 +289,8 @@ impl Search<'_> {
             }
         }
     }
+}
+
+fn is_of_kernel(path: &Path) -> bool {
+    OF_KERNEL.iter().any(|folder| path.starts_with(folder))
 }

@@ -3,15 +3,16 @@
 //! Files that a rule denies are left out. So are files that a rule or a protected path requires approval for,
 //! unless the folder named by the call was approved for the same reason: then the user has allowed them.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::denied_files::{denied_files, has_denials};
+use super::denied_files::{denied_files, has_denials, recent_denied_files};
 use super::path_pattern::{JudgedPath, Places};
 use super::protected::{ProtectedKind, Use, protected_kind};
 use super::rule::{Pattern, Rule};
 use super::{Permissions, Verdict};
-use tau_tools::access::{DeniedFile, FileFilter, FolderFilter, LeftOut};
+use tau_tools::access::{DeniedFile, DeniedUse, FileFilter, FolderFilter, LeftOut};
 
 /// The reason why a file that another one leads to, by a link or an import, may not be read unasked, as the end of a
 /// sentence. `within` bounds what a project may lead to; the user's own files have no such bound.
@@ -44,6 +45,8 @@ struct ReadingRules {
 struct BelowFolder {
     rules: Arc<ReadingRules>,
     folder: JudgedPath,
+    /// What commands cannot read, without links, and the rules.
+    denied: HashMap<PathBuf, String>,
 }
 
 impl Permissions {
@@ -80,6 +83,13 @@ impl ReadingRules {
         kind.filter(|kind| !self.unprotected.contains(kind))
     }
 
+    /// The files and folders that rules keep commands from reading, without links, and the rules.
+    fn unreadable(&self) -> HashMap<PathBuf, String> {
+        let files = recent_denied_files(self.denying(), &self.places);
+        let files = files.iter().filter(|file| file.denied == DeniedUse::Read);
+        files.map(|file| (file.path.clone(), file.rule.clone())).collect()
+    }
+
     /// Keeps only the rules that name the tool, or reading.
     fn only(&self, tool: &str) -> Self {
         let is_about = |rule: &Rule| rule.tool() == "read" || rule.names_tool(tool);
@@ -101,13 +111,19 @@ impl FileFilter for ReadingRules {
         });
         let allowed = rules.protected_kind(&folder);
         rules.unprotected.extend(allowed);
-        Some(Arc::new(BelowFolder { rules: Arc::new(rules), folder }))
+        let denied = self.unreadable();
+        Some(Arc::new(BelowFolder { rules: Arc::new(rules), folder, denied }))
     }
 
     fn denies(&self, path: &Path) -> Option<String> {
+        let path = JudgedPath::new(path);
         let rules = self.only("read");
-        let (list, rule) = rules.rule(&JudgedPath::new(path))?;
-        (list == Verdict::Deny).then(|| format!("a rule denies reading it ({rule})"))
+        let by_name = rules.rule(&path).filter(|(list, _)| *list == Verdict::Deny);
+        let rule = by_name.map(|(_, rule)| rule.to_string()).or_else(|| {
+            let mut denied = self.unreadable();
+            path.real.ancestors().find_map(|path| denied.remove(path))
+        })?;
+        Some(format!("a rule denies reading it ({rule})"))
     }
 
     fn has_denials(&self) -> bool {
@@ -123,6 +139,10 @@ impl FolderFilter for BelowFolder {
     fn leaves_out(&self, below: &Path) -> Option<LeftOut> {
         // A walk follows no links, so there are none below the folder.
         let path = JudgedPath { plain: self.folder.plain.join(below), real: self.folder.real.join(below) };
+        let mut above = path.real.ancestors().filter(|_| !self.denied.is_empty());
+        if let Some(rule) = above.find_map(|path| self.denied.get(path)) {
+            return Some(LeftOut { name: true, why: format!("a rule denies reading them ({rule})") });
+        }
         match self.rules.rule(&path) {
             Some((Verdict::Deny, rule)) => {
                 Some(LeftOut { name: true, why: format!("a rule denies reading them ({rule})") })

@@ -20,6 +20,7 @@ mod options;
 mod path_faults;
 pub(crate) mod path_pattern;
 mod path_text;
+mod pattern_steps;
 mod programs;
 mod protected;
 mod read_only;

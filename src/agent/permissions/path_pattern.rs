@@ -95,7 +95,7 @@ impl JudgedPath {
 type Form = fn(&JudgedPath) -> &Path;
 
 /// The base directories of patterns.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Places {
     pub workspace: JudgedPath,
     pub home: Option<JudgedPath>,
@@ -210,9 +210,41 @@ impl PathPattern {
         either(&self.globs) || either(&self.caseless) && has_no_case(&path.real)
     }
 
+    /// The pattern relative to [`PathPattern::anchor`].
+    pub(super) fn glob(&self) -> &str {
+        self.globs.written.last().map_or("", Glob::glob)
+    }
+
+    /// The folder that it begins at, without links; `/` for one that is about files anywhere.
+    pub(super) fn anchor<'a>(&self, places: &'a Places) -> &'a Path {
+        let base = self.base(places).filter(|_| self.base != Base::Floating);
+        base.map_or(Path::new("/"), |base| &base.real)
+    }
+
+    /// The folders above a file that it is about without which it would not be: with another name of one, the file is
+    /// no longer found. Not those above the beginning of the pattern.
+    pub(super) fn needed_folders<'p>(&self, file: &'p Path, places: &Places) -> Vec<&'p Path> {
+        let glob = self.glob();
+        let names: Vec<&str> = glob.strip_suffix("/**").unwrap_or(glob).split('/').collect();
+        let is_any = |name: &&str| **name == *"**" || name.contains('{');
+        let first = names.iter().position(|name| is_any(name)).unwrap_or(names.len());
+        let last = names.iter().rev().position(|name| is_any(name)).unwrap_or(names.len());
+        let above: Vec<&Path> = file.ancestors().skip(1).collect();
+        let below_anchor = above.iter().filter(|folder| {
+            rest_below(folder, self.anchor(places))
+                .is_some_and(|rest| (1..=first).contains(&rest.iter().count()))
+        });
+        above.iter().take(last.saturating_sub(1)).chain(below_anchor).copied().collect()
+    }
+
+    /// Whether it begins at a known folder, and not anywhere.
+    pub(super) fn is_anchored(&self) -> bool {
+        self.base != Base::Floating
+    }
+
     /// The names of the file or folder that it is about, after the last that is a pattern.
     pub(super) fn names(&self) -> Vec<&str> {
-        let glob = self.globs.written.last().map_or("", Glob::glob);
+        let glob = self.glob();
         let glob = ["/**", "/*"].iter().find_map(|end| glob.strip_suffix(end)).unwrap_or(glob);
         let is_plain = |name: &&str| !name.contains(['*', '?', '[', '{', '\\']);
         let mut names: Vec<&str> = glob.rsplit('/').take_while(is_plain).collect();
@@ -222,7 +254,7 @@ impl PathPattern {
 
     /// Whether the name of a file or folder that it is about may be this one: a cheap look before [`Self::concerns`].
     pub(super) fn may_end_in(&self, name: &[u8]) -> bool {
-        let glob = self.globs.written.last().map_or("", Glob::glob);
+        let glob = self.glob();
         let glob = glob.strip_suffix("/**").unwrap_or(glob);
         let last = glob.rsplit('/').next().unwrap_or_default();
         let (end, is_whole) = last.strip_prefix('*').map_or((last, true), |end| (end, false));
@@ -244,12 +276,11 @@ impl PathPattern {
         };
         // A name with other characters may be composed differently on the disk.
         let is_plain = |name: &str| name.is_ascii() && !name.contains(['*', '?', '[', '{', '\\']);
-        let glob = self.globs.written.last().map_or("", Glob::glob);
-        let names: Vec<&str> = glob.split('/').collect();
+        let names: Vec<&str> = self.glob().split('/').collect();
         let plain = names.iter().take_while(|name| is_plain(name)).count();
         let path = names.iter().take(plain).fold(base.to_owned(), |path, name| path.join(name));
         let rest = names.get(plain..).unwrap_or_default();
-        Some(if matches!(rest, [] | ["**"]) && self.base != Base::Floating {
+        Some(if matches!(rest, [] | ["**"]) && self.is_anchored() {
             Beginning::Whole(path)
         } else {
             Beginning::Folder(path)

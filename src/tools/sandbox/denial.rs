@@ -235,11 +235,16 @@ pub fn denials_by_rules(denied: &[DeniedFile], cwd: &Path, output: &str) -> Vec<
     let mut found: Vec<&DeniedFile> = Vec::new();
     for name in refused.flat_map(candidates).map(|name| Path::new(name.strip_prefix("./").unwrap_or(name))) {
         let parts = || name.ancestors().filter(|part| part.file_name().is_some());
-        let exact = denied.iter().filter(|file| parts().any(|part| file.path == cwd.join(part)));
-        let exact: Vec<&DeniedFile> = exact.collect();
+        // What is in a folder that stays where it is can be used.
+        let covers = |file: &DeniedFile| file.denied != DeniedUse::Move;
+        let is_it = |file: &&DeniedFile| match covers(file) {
+            true => parts().any(|part| file.path == cwd.join(part)),
+            false => file.path == cwd.join(name),
+        };
+        let exact: Vec<&DeniedFile> = denied.iter().filter(is_it).collect();
         // The command may have changed its directory.
-        let similar =
-            denied.iter().filter(|file| exact.is_empty() && parts().any(|part| file.path.ends_with(part)));
+        let is_similar = |file: &&DeniedFile| covers(file) && parts().any(|part| file.path.ends_with(part));
+        let similar = denied.iter().filter(|file| exact.is_empty() && is_similar(file));
         found.extend(similar);
         found.extend(exact);
     }
@@ -249,6 +254,7 @@ pub fn denials_by_rules(denied: &[DeniedFile], cwd: &Path, output: &str) -> Vec<
         let what = match file.denied {
             DeniedUse::Read => "reading",
             DeniedUse::Change => "changing",
+            DeniedUse::Move => "moving",
         };
         let (path, rule) = (file.path.display(), &file.rule);
         format!("{path}: a rule denies {what} it ({rule}). Do not try to get around it.")

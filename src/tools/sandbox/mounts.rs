@@ -8,7 +8,8 @@
 //! calls.
 //!
 //! Files that rules deny are covered in the same way: by something that cannot be opened, or, where only changes
-//! are denied, by themselves, read-only.
+//! are denied, by themselves, read-only. The folders above are mounted onto themselves where the rule is about their
+//! names.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::io;
@@ -183,12 +184,13 @@ impl MountPlan {
     /// Adds covers for these files, above all other mounts.
     pub(super) fn cover(&mut self, denied: &[DeniedFile]) -> io::Result<()> {
         let mut denied: Vec<&DeniedFile> = denied.iter().collect();
-        // A folder that cannot be changed may hold what cannot be read.
+        // A folder that cannot be moved may hold what cannot be changed, and that what cannot be read.
         denied.sort();
         denied.sort_by_key(|file| file.denied);
         for file in denied {
             let Ok(metadata) = file.path.symlink_metadata() else { continue };
             let (source, flags) = match file.denied {
+                DeniedUse::Move => (Source::Itself, None),
                 DeniedUse::Change => (Source::Itself, flags_of(&file.path, true).ok()),
                 DeniedUse::Read if metadata.is_dir() => (Source::EmptyFolder, None),
                 DeniedUse::Read => {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::{Finding, Judge, allowed_finding, of_rule};
 use crate::permissions::dangerous::folders_of;
+use crate::permissions::denied_files::recent_denied_files;
 use crate::permissions::folders::Search;
 use crate::permissions::operands::names_no_file;
 use crate::permissions::path_pattern::{JudgedPath, Match, PathPattern};
@@ -17,7 +18,7 @@ use crate::permissions::shell::{Direction, Part, Redirect, Word};
 use crate::permissions::words_as_paths::{NamedPath, Naming, PathMention, Scene};
 use crate::permissions::{CallFacts, Verdict, folders, links, suggest, writers};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
-use tau_tools::access::Access;
+use tau_tools::access::{Access, DeniedUse};
 
 /// Tools of tau that check every file they find with [`tau_tools::access::FileFilter`].
 pub(super) const SEARCHING_TOOLS: [&str; 3] = ["grep", "find", "ls"];
@@ -34,6 +35,11 @@ impl Judge<'_> {
         if is_edited {
             // An edit that fails shows the content of the file.
             self.check_path_rules(&named, Use::Read, Some(call.tool), Naming::Word, findings);
+        }
+        for is_used in [Some(is_used), is_edited.then_some(Use::Read)].into_iter().flatten() {
+            if !findings.iter().skip(before).any(|finding| finding.verdict == Verdict::Deny) {
+                self.check_other_names(&judged, is_used, call.tool, findings);
+            }
         }
         self.check_protected_path(&judged, is_used, findings);
         if is_used == Use::Read && !SEARCHING_TOOLS.contains(&call.tool) && links::is_folder(&judged.real) {
@@ -68,6 +74,26 @@ impl Judge<'_> {
         if finding.verdict == Verdict::Ask {
             finding.suggestion = suggest::for_file(&judged, &self.places);
         }
+        findings.push(finding);
+    }
+
+    /// Denies a file that rules keep from commands, by whatever name: what a link that a rule is about leads to.
+    fn check_other_names(&self, path: &JudgedPath, is_used: Use, tool: &str, findings: &mut Vec<Finding>) {
+        let needed = match is_used {
+            Use::Read => DeniedUse::Read,
+            Use::Write => DeniedUse::Change,
+        };
+        let files = recent_denied_files(self.deny.iter().copied(), &self.places);
+        let files = files.iter().filter(|file| file.denied >= needed && path.real.starts_with(&file.path));
+        let rules = self.deny.iter().filter(|rule| governs(rule, is_used, Some(tool)));
+        let Some(rule) =
+            files.flat_map(|file| rules.clone().filter(|rule| rule.to_string() == file.rule)).next()
+        else {
+            return;
+        };
+        let shown = self.display_path(&path.plain);
+        let mut finding = of_rule(Verdict::Deny, &format!("a rule denies {shown} by another name"), rule);
+        finding.reason.path = Some(path.plain.clone());
         findings.push(finding);
     }
 
