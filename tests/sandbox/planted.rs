@@ -88,6 +88,29 @@ const PLANTED: &[&[&str]] = &[
        --cacheinfo 160000,$(git -C d/sub rev-parse HEAD),l/sub",
         "rm l; mv d l; cd l/sub; EVIL",
     ],
+    // That only a commit names: the one that is checked out,
+    &[
+        "git init -q sub; cd sub; git commit -q --allow-empty -m x; EVIL; cd ..; LINK; git commit -qm s; git rm -q --cached sub",
+    ],
+    &[
+        "git init -q sub; cd sub; git commit -q --allow-empty -m x; cd ..; LINK; git commit -qm s; git rm -q --cached sub",
+        "cd sub; EVIL",
+    ],
+    // one of another branch, further down,
+    &[
+        "git init -q d/sub; cd d/sub; git commit -q --allow-empty -m x; EVIL; cd ../..; git checkout -q -b ev; \
+       git update-index --add --cacheinfo 160000,$(git -C d/sub rev-parse HEAD),d/sub; git commit -qm s; git checkout -q main",
+    ],
+    // one that only a tag names,
+    &["git init -q sub; cd sub; git commit -q --allow-empty -m x; EVIL; cd ..; LINK; \
+       git tag ev $(git commit-tree -p HEAD -m s $(git write-tree)); git reset -q"],
+    // and with a hook, in a repository that got its name later.
+    &[
+        "git init -q x; cd x; git commit -q --allow-empty -m x; mv .git g; printf '#!/bin/sh\\ntouch %s/canary' $OUT \
+       >g/hooks/post-index-change; chmod +x g/hooks/post-index-change",
+        "mv x sub; mv sub/g sub/.git; echo >sub/x; git -C sub add x; rm $OUT/canary; LINK; git commit -qm s; \
+       git rm -q --cached sub",
+    ],
 ];
 
 pub(super) fn expanded(script: &str) -> String {
@@ -98,7 +121,11 @@ pub(super) fn expanded(script: &str) -> String {
 }
 
 pub(super) fn canary(place: &Place) -> bool {
-    user(place, "rm -f $OUT/canary; git status; git diff; sleep 0.05; git status --short; git -C wt status");
+    user(
+        place,
+        "rm -f $OUT/canary; git status; git diff; sleep 0.05; git status --short; git -C wt status; \
+         git reset -q --hard; git status; git checkout -q ev; touch sub/x; git status; git diff",
+    );
     place.outside.join("canary").exists()
 }
 
@@ -262,7 +289,8 @@ fn ordinary_work_with_git_continues() {
     let place = repository();
     user(
         &place,
-        "git clone -q . ../outside/library; git checkout -qb other HEAD~1; echo x >>a; git commit -qam x; git checkout -q main",
+        "git clone -q . ../outside/library; git checkout -qb other HEAD~1; echo x >>a; git commit -qam x; \
+         git checkout -q main; git init -q own; git -C own config core.fsmonitor false; echo >own/.git/hooks/post-commit",
     );
     let commands = [
         ("echo b >b; git add b; git commit -qm b", true),
@@ -280,6 +308,16 @@ fn ordinary_work_with_git_continues() {
             "git clone -q ../outside/library lib; git add lib 2>/dev/null; git commit -qm lib; git status",
             true,
         ),
+        // So is one of its own, and what the user has in another is theirs.
+        (
+            "git init -q n; cd n; git config user.name x; git config user.email x@x; git commit -q --allow-empty -m n; \
+             git remote add o ../lib; git fetch -q o; git checkout -qb t o/main; git worktree add -q ../n2 -b n2",
+            true,
+        ),
+        (
+            "cd own; git config user.name x; git config user.email x@x; git commit -q --allow-empty -m x; cd ..; mv own moved",
+            true,
+        ),
         ("git tag t; git branch gone; git branch -D gone; git gc -q", true),
     ];
     for (script, succeeds) in commands {
@@ -289,5 +327,5 @@ fn ordinary_work_with_git_continues() {
         assert!(!said.contains("the sandbox blocked"), "{script}: {said}");
     }
     assert!(user(&place, "git ls-files --stage lib").starts_with("160000"));
-    assert!(Path::new(&place.work).join("lib/.git").is_dir());
+    assert!(["lib", "n", "moved"].iter().all(|name| Path::new(&place.work).join(name).join(".git").is_dir()));
 }

@@ -16,6 +16,7 @@ pub mod denial;
 #[cfg(target_os = "linux")]
 mod file_rules;
 mod git_names;
+mod git_search;
 #[cfg(target_os = "linux")]
 mod mounts;
 mod nested_git;

@@ -1,7 +1,8 @@
 //! Nested repositories: the ones that an index names, and what they would make git run.
 //!
-//! `git status` enters every submodule that the index names and obeys its configuration there. Folders that
-//! a command has turned into submodules are therefore checked.
+//! `git status` enters every submodule that the index names and obeys its configuration there. An index names what a
+//! checkout, a merge or a reset puts there, from any commit. Every repository that a command has made or changed in the
+//! working tree of another one is therefore checked.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use super::git_names::unknown_entries;
 use crate::git_place::target_of;
+use crate::hashes::{FNV_START, fnv1a};
 use crate::process::{ChildEnv, git};
 use crate::regular_files::read_capped;
 use crate::{git_index, paths};
@@ -29,7 +31,7 @@ pub(super) const LONGEST: Duration = Duration::from_secs(10);
 const MAX_DEPTH: usize = 5;
 /// Repository settings that make git run nothing, read nothing elsewhere and convert nothing. `*` means
 /// everything in the section.
-const PLAIN: [(&str, &[&str]); 7] = [
+const PLAIN: [(&str, &[&str]); 13] = [
     (
         "core",
         crate::words!(
@@ -38,11 +40,17 @@ const PLAIN: [(&str, &[&str]); 7] = [
         ),
     ),
     ("extensions", &["objectformat"]),
-    ("remote", &["fetch", "url"]),
-    ("branch", &["merge", "rebase", "remote"]),
+    ("remote", crate::words!("fetch prune pushurl tagopt url")),
+    ("branch", crate::words!("description merge pushremote rebase remote")),
     ("user", &["*"]),
     ("advice", &["*"]),
     ("init", &["*"]),
+    ("color", &["*"]),
+    ("submodule", crate::words!("active branch url")),
+    ("lfs", crate::words!("access locksverify repositoryformatversion")),
+    ("pull", crate::words!("ff rebase")),
+    ("push", crate::words!("autosetupremote default followtags")),
+    ("fetch", crate::words!("prune prunetags")),
 ];
 /// Entries of a plain repository besides those that commands may create, which are checked or do nothing.
 const OF_PLAIN: [&str; 3] = ["branches", "config", "hooks"];
@@ -138,72 +146,155 @@ fn is_ordinary(path: &Path) -> bool {
     })
 }
 
-/// True if the contents of the folder `top` make git run nothing: it is no repository, or one as created by
-/// `git init` and `git clone`. `modules` is where the repositories of submodules may be kept.
-pub(super) fn is_plain(top: &Path, modules: &Path, depth: usize) -> bool {
-    let git = top.join(".git");
-    let Ok(metadata) = git.symlink_metadata() else { return true };
-    if metadata.is_file() {
-        let text = String::from_utf8(read(&git, MAX_CONFIG).unwrap_or_default()).unwrap_or_default();
-        return target_of(&text).is_some_and(|dir| paths::identity(&top.join(dir)).starts_with(modules));
-    }
-    metadata.is_dir() && depth < MAX_DEPTH && is_plain_folder(&git) && {
-        let inner = git_links(&git, &git);
-        inner.is_some_and(|inner| inner.iter().all(|link| is_plain(&top.join(link), modules, depth + 1)))
-    }
+/// The repository of a folder that is the top of a working tree.
+#[derive(Debug)]
+pub(super) struct NestedGit {
+    /// Its `.git`, and the folder of the repository that this leads to. They keep their numbers when they are moved.
+    numbers: Vec<(u64, u64)>,
+    /// Settings, hooks and other files that may make git run something, as texts.
+    doubts: BTreeSet<String>,
 }
 
-fn is_plain_folder(git: &Path) -> bool {
-    let hooks = git.join("hooks");
-    let no_hooks = match hooks.symlink_metadata() {
-        Err(_) => true,
-        Ok(metadata) if !metadata.is_dir() => false,
-        Ok(_) => std::fs::read_dir(&hooks).is_ok_and(|entries| {
-            entries.flatten().all(|entry| entry.file_name().as_encoded_bytes().ends_with(b".sample"))
-        }),
-    };
-    let config = git.join("config");
-    let plain_config = match config.symlink_metadata() {
-        Err(_) => true,
-        Ok(metadata) => {
-            metadata.is_file() && read(&config, MAX_CONFIG).is_some_and(|text| is_plain_config(&text))
+impl NestedGit {
+    /// Looks at the repository of a folder, if there is one. `watched` are the repositories around it, which are looked
+    /// at themselves, and the protected folders of their submodules.
+    pub(super) fn find(top: &Path, watched: &[PathBuf]) -> Option<Self> {
+        let git = top.join(".git");
+        let found = git.symlink_metadata().ok()?;
+        let number = (found.dev(), found.ino());
+        let of_file = |doubts: String| NestedGit { numbers: vec![number], doubts: BTreeSet::from([doubts]) };
+        if found.is_dir() {
+            return Some(NestedGit { numbers: vec![number], doubts: doubts_of(&git, 0) });
         }
-    };
-    let is_plain = |path: &PathBuf| OF_PLAIN.iter().any(|name| *path == git.join(name));
-    no_hooks && plain_config && unknown_entries(git, git).iter().all(is_plain)
+        if !found.is_file() {
+            return Some(of_file(format!("link {:?}", std::fs::read_link(&git).ok())));
+        }
+        let text = read(&git, MAX_CONFIG).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let Some(dir) = target_of(&text).map(|dir| common_folder(&paths::identity(&top.join(dir)))) else {
+            return Some(of_file(text.into_owned()));
+        };
+        let is_in =
+            |folder: &PathBuf| dir == *folder || folder.ends_with("modules") && dir.starts_with(folder);
+        let doubts = if watched.iter().any(is_in) { BTreeSet::new() } else { doubts_of(&dir, 0) };
+        let of_target = dir.metadata().map(|found| (found.dev(), found.ino()));
+        Some(NestedGit { numbers: [number].into_iter().chain(of_target).collect(), doubts })
+    }
 }
 
-/// True if a configuration file has only plain settings.
-fn is_plain_config(text: &[u8]) -> bool {
-    has_only(text, &PLAIN)
+/// The doubts about repositories, by the numbers of these.
+#[derive(Debug, Default)]
+pub(super) struct KnownDoubts(HashMap<(u64, u64), BTreeSet<String>>);
+
+impl FromIterator<NestedGit> for KnownDoubts {
+    fn from_iter<T: IntoIterator<Item = NestedGit>>(all: T) -> Self {
+        let mut known: HashMap<_, BTreeSet<String>> = HashMap::new();
+        for nested in all {
+            for number in nested.numbers {
+                known.entry(number).or_default().extend(nested.doubts.iter().cloned());
+            }
+        }
+        KnownDoubts(known)
+    }
+}
+
+impl KnownDoubts {
+    /// Whether git may run something in a repository that it did not before.
+    pub(super) fn is_new(&self, nested: &NestedGit) -> bool {
+        let is_known =
+            |number: &(u64, u64)| self.0.get(number).is_some_and(|known| nested.doubts.is_subset(known));
+        !nested.doubts.is_empty() && !nested.numbers.iter().any(is_known)
+    }
+}
+
+/// The repository that an additional working tree with this folder belongs to.
+fn common_folder(dir: &Path) -> PathBuf {
+    let is_additional = dir.parent().is_some_and(|parent| parent.ends_with("worktrees"));
+    let named = is_additional.then(|| read(&dir.join("commondir"), MAX_CONFIG)).flatten();
+    let of_tree =
+        named.is_some_and(|named| named.trim_ascii() == b"../..") && !dir.join("config.worktree").exists();
+    let common = dir.parent().and_then(Path::parent).filter(|_| of_tree);
+    common.unwrap_or(dir).to_path_buf()
+}
+
+/// The doubts about a repository: everything in it but what `git init`, `git clone` and ordinary work create.
+fn doubts_of(git: &Path, depth: usize) -> BTreeSet<String> {
+    let name = |path: &Path| path.strip_prefix(git).unwrap_or(path).display().to_string();
+    let with_content = |path: &Path| {
+        let hash = read(path, MAX_CONFIG).map(|bytes| fnv1a(FNV_START, &bytes));
+        format!("{} {hash:?}", name(path))
+    };
+    let (hooks, config) = (git.join("hooks"), git.join("config"));
+    let in_hooks = std::fs::read_dir(&hooks).into_iter().flatten().flatten().map(|entry| entry.path());
+    let in_hooks = in_hooks.filter(|path| path.extension().is_none_or(|end| end != "sample"));
+    let others = unknown_entries(git, git).into_iter().filter(|path| !OF_PLAIN.contains(&&*name(path)));
+    let mut doubts = BTreeSet::new();
+    for path in in_hooks.chain(others) {
+        match name(&path) == "modules" && depth < MAX_DEPTH {
+            true => doubts.extend(doubts_of_modules(&path, depth)),
+            false => drop(doubts.insert(with_content(&path))),
+        }
+    }
+    if hooks.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+        doubts.insert(format!("hooks {:?}", std::fs::read_link(&hooks).ok()));
+    }
+    if let Ok(found) = config.symlink_metadata() {
+        let text = read(&config, MAX_CONFIG).filter(|_| found.is_file());
+        doubts.extend(text.map_or_else(|| vec!["config".to_owned()], |text| other_settings(&text, &PLAIN)));
+    }
+    // The repository of a submodule says where its files are.
+    if git.ancestors().any(|above| above.ends_with(".git/modules")) {
+        doubts.retain(|doubt| !doubt.starts_with("[core] worktree = ../"));
+    }
+    doubts
+}
+
+/// The doubts about the repositories of submodules, in a folder that has nothing else.
+fn doubts_of_modules(folder: &Path, depth: usize) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let in_entry = |path: PathBuf| match path.is_dir() && depth < MAX_DEPTH {
+        true if path.join("HEAD").exists() => doubts_of(&path, depth + 1),
+        true => doubts_of_modules(&path, depth + 1),
+        false => BTreeSet::from([path.display().to_string()]),
+    };
+    entries.flat_map(|entry| in_entry(entry.path())).collect()
 }
 
 /// True if a configuration file has only these settings, of sections. Anything not understood is another.
 pub(super) fn has_only(text: &[u8], settings: &[(&str, &[&str])]) -> bool {
-    let Ok(text) = std::str::from_utf8(text) else { return false };
-    let mut section = String::new();
+    other_settings(text, settings).is_empty()
+}
+
+/// The lines of a configuration file with other settings than these, with their sections.
+fn other_settings(text: &[u8], settings: &[(&str, &[&str])]) -> Vec<String> {
+    let Ok(text) = std::str::from_utf8(text) else { return vec![String::from_utf8_lossy(text).into_owned()] };
+    let (mut header, mut section, mut others) = ("", String::new(), Vec::new());
+    let mut continues = false;
     for line in text.lines().map(str::trim) {
+        // Lines that continue on the next one are not followed.
+        if std::mem::replace(&mut continues, line.ends_with('\\')) || line.ends_with('\\') {
+            others.push(format!("{header} {line}"));
+            continue;
+        }
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
         if let Some(rest) = line.strip_prefix('[') {
             // Nothing may follow on the same line: git would treat it as a setting.
-            let Some(name) = rest.strip_suffix(']') else { return false };
-            if name.contains(']') {
-                return false;
-            }
-            section = name.split([' ', '.', '"']).next().unwrap_or_default().to_ascii_lowercase();
+            let name = rest.strip_suffix(']').filter(|name| !name.contains(']'));
+            others.extend(name.is_none().then(|| line.to_owned()));
+            header = line;
+            section = rest.split([' ', '.', '"', ']']).next().unwrap_or_default().to_ascii_lowercase();
             continue;
         }
         let key = line.split(['=', ' ', '\t']).next().unwrap_or_default().to_ascii_lowercase();
         let allowed = settings.iter().find(|(name, _)| *name == section).map(|(_, keys)| *keys);
         let is_allowed = |keys: &[&str]| keys.iter().any(|allowed| *allowed == "*" || *allowed == key);
-        // Lines that continue on the next one are not followed.
-        if line.ends_with('\\') || !allowed.is_some_and(is_allowed) {
-            return false;
+        if !allowed.is_some_and(is_allowed) {
+            others.push(format!("{header} {line}"));
         }
     }
-    true
+    others
 }
 
 /// The content of a regular file that is not too large; never blocks.
@@ -224,7 +315,7 @@ mod tests {
             "[branch \"main\"]\n remote = origin\n merge = refs/heads/main\n# x\n[user]\nname=x\n",
         ];
         for text in plain {
-            assert!(is_plain_config(text.as_bytes()), "{text}");
+            assert!(has_only(text.as_bytes(), &PLAIN), "{text}");
         }
         let others = [
             "[core]\nfsmonitor = evil",
@@ -247,8 +338,8 @@ mod tests {
             "\u{feff}[core]\nfsmonitor = evil",
         ];
         for text in others {
-            assert!(!is_plain_config(text.as_bytes()), "{text}");
+            assert!(!has_only(text.as_bytes(), &PLAIN), "{text}");
         }
-        assert!(!is_plain_config(b"[user]\nname = \xff"));
+        assert!(!has_only(b"[user]\nname = \xff", &PLAIN));
     }
 }

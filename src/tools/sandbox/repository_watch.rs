@@ -10,9 +10,9 @@ use std::process::Command;
 use rustix::fs::Access;
 
 use super::git_names::{BLOCKED, unknown_entries};
-use super::nested_git::{self, GitLinks, IndexVersion};
-use super::protected;
+use super::nested_git::{self, GitLinks, IndexVersion, KnownDoubts, NestedGit};
 use super::unfinished::{Check, FILES};
+use super::{git_search, protected};
 use crate::file_at::FileAt;
 use crate::ids;
 use crate::paths;
@@ -37,6 +37,10 @@ const MAX_READ: u64 = 16 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct RepositoryWatch {
     repositories: Vec<Repository>,
+    /// The doubts about the repositories within them.
+    nested: KnownDoubts,
+    /// The folders that hold the repositories of submodules, which are protected.
+    modules: Vec<PathBuf>,
     /// The missing settings of other version control systems.
     missing: Vec<PathBuf>,
 }
@@ -80,22 +84,12 @@ struct Tree {
     dir: PathBuf,
     version: IndexVersion,
     links: GitLinks,
-    /// The submodules whose repository is protected.
-    with_git: BTreeSet<PathBuf>,
-    /// Whether it may have repositories of submodules beside its index.
-    has_modules: bool,
 }
 
 impl Tree {
-    fn new(repository: &Path, dir: PathBuf, root: &Path) -> Self {
-        let (version, top) = (nested_git::index_version(&dir), protected::top_of_tree(&dir));
-        let links = nested_git::git_links(repository, &dir).unwrap_or_default();
-        let is_protected = |link: &&PathBuf| {
-            let submodule = top.join(link);
-            protected::is_real(&submodule, root) && exists(&submodule.join(".git"))
-        };
-        let with_git = links.iter().filter(is_protected).cloned().collect();
-        Tree { has_modules: exists(&dir.join("modules")), version, with_git, links, dir }
+    fn new(repository: &Path, dir: PathBuf) -> Self {
+        let version = nested_git::index_version(&dir);
+        Tree { links: nested_git::git_links(repository, &dir).unwrap_or_default(), version, dir }
     }
 }
 
@@ -109,13 +103,92 @@ impl RepositoryWatch {
         let settings = roots.iter().flat_map(|root| protected::OF_OTHERS.map(|name| root.join(name)));
         let has_folder = |path: &PathBuf| path.parent().is_some_and(exists);
         let missing = settings.filter(|path| has_folder(path) && !exists(path)).collect();
-        RepositoryWatch { repositories: roots.iter().flat_map(of).collect(), missing }
+        let repositories: Vec<Repository> = roots.iter().flat_map(of).collect();
+        let trees = repositories.iter().flat_map(|repository| &repository.trees);
+        let modules = trees.map(|tree| tree.dir.join("modules")).filter(|modules| exists(modules)).collect();
+        let mut watch = RepositoryWatch { repositories, missing, modules, nested: KnownDoubts::default() };
+        watch.nested =
+            watch.nested_repositories(&watch.indexes()).into_iter().map(|(_, nested)| nested).collect();
+        watch
     }
 
     /// Undoes forbidden changes and returns them.
     pub(super) fn settle(&self) -> Vec<UndoneChange> {
         let appeared = self.missing.iter().filter(|path| remove(path)).cloned().map(UndoneChange::from);
-        self.repositories.iter().flat_map(Repository::settle).chain(appeared).collect()
+        let mut undone: Vec<UndoneChange> = self.repositories.iter().flat_map(Repository::settle).collect();
+        undone.extend(self.settle_nested_repositories());
+        undone.extend(appeared);
+        undone
+    }
+
+    /// Keeps git from entering repositories that the command has made or changed, if it would run something in there.
+    fn settle_nested_repositories(&self) -> Vec<UndoneChange> {
+        let indexes = self.indexes();
+        let nested = self.nested_repositories(&indexes).into_iter();
+        let planted: BTreeSet<PathBuf> =
+            nested.filter(|(_, nested)| self.nested.is_new(nested)).map(|(top, _)| top).collect();
+        let git = planted.iter().map(|top| top.join(".git"));
+        let undone = git.map(|path| block(&path).unwrap_or_else(|| path.into())).collect();
+        for Index { repository, dir, top, links } in indexes {
+            let before = repository.trees.iter().find(|tree| tree.dir == dir).map(|tree| &tree.links);
+            let is_added = |link: &&PathBuf| {
+                planted.contains(&top.join(link)) && !before.is_some_and(|before| before.contains(*link))
+            };
+            let added: Vec<&PathBuf> = links.iter().filter(is_added).collect();
+            if !added.is_empty() {
+                repository.forget(&dir, &top, &added);
+            }
+        }
+        undone
+    }
+
+    /// The repositories within the working trees of those that are watched: those that an index names, and others, which
+    /// a commit may name.
+    fn nested_repositories(&self, indexes: &[Index<'_>]) -> BTreeMap<PathBuf, NestedGit> {
+        let watched = self.repositories.iter().map(|repository| repository.dir.clone());
+        let watched: Vec<PathBuf> = watched.chain(self.modules.iter().cloned()).collect();
+        let mut outer: Vec<&PathBuf> = indexes.iter().map(|index| &index.top).collect();
+        outer.sort();
+        // In order, what is within a folder comes after it.
+        outer.dedup_by(|later, earlier| later.starts_with(&**earlier));
+        let in_index = indexes.iter().flat_map(|Index { top, links, .. }| {
+            // The command may have written both the index and the place of the tree.
+            let tops = links.iter().map(move |link| top.join(link));
+            tops.filter(move |nested| paths::identity(nested).starts_with(top))
+        });
+        let tops: BTreeSet<PathBuf> =
+            outer.into_iter().flat_map(|top| git_search::nested_tops(top)).chain(in_index).collect();
+        let find = |top: PathBuf| NestedGit::find(&top, &watched).map(|nested| (top, nested));
+        tops.into_iter().filter_map(find).collect()
+    }
+
+    /// The indexes of the repositories, as they are now.
+    fn indexes(&self) -> Vec<Index<'_>> {
+        let all = self.repositories.iter().flat_map(|repository| {
+            protected::trees(&repository.dir).filter_map(move |dir| Index::find(repository, dir))
+        });
+        all.collect()
+    }
+}
+
+/// The index of a working tree at the writable root of its repository.
+struct Index<'a> {
+    repository: &'a Repository,
+    /// The folder that it is in.
+    dir: PathBuf,
+    top: PathBuf,
+    /// The submodules that it names, as far as they are known.
+    links: GitLinks,
+}
+
+impl<'a> Index<'a> {
+    fn find(repository: &'a Repository, dir: PathBuf) -> Option<Self> {
+        let top = paths::identity(&protected::top_of_tree(&dir));
+        if !top.starts_with(&repository.root) {
+            return None;
+        }
+        let links = nested_git::git_links(&repository.dir, &dir).unwrap_or_default();
+        Some(Index { repository, dir, top, links })
     }
 }
 
@@ -130,7 +203,7 @@ impl Repository {
                 .collect(),
             commands: to_do_lists(&dir).flat_map(|list| commands(&read_text(&list))).collect(),
             unfinished: files.map(|(bytes, path)| (path, bytes)).collect(),
-            trees: protected::trees(&dir).map(|tree| Tree::new(&dir, tree, &root)).collect(),
+            trees: protected::trees(&dir).map(|tree| Tree::new(&dir, tree)).collect(),
             root,
             head: head(&dir).filter(|_| PARTS.iter().all(|part| is_open(&dir.join(part)))),
             dir,
@@ -147,7 +220,7 @@ impl Repository {
         let lists = to_do_lists(&self.dir).filter(|list| self.without_new_commands(list));
         undone.extend(lists.map(UndoneChange::from));
         undone.extend(self.settle_unfinished_files().into_iter().map(UndoneChange::from));
-        undone.extend(protected::trees(&self.dir).flat_map(|tree| self.settle_links(&tree)));
+        undone.extend(protected::trees(&self.dir).filter_map(|tree| self.settle_index(&tree)));
         undone.extend(strangers(&self.dir).filter(is_removed).map(UndoneChange::from));
         undone.dedup();
         undone
@@ -206,38 +279,13 @@ impl Repository {
         replace(list, kept.as_bytes()).is_ok() || remove(list)
     }
 
-    /// Keeps git from entering submodules that the command has made, if it would run something in there. `dir` is the
-    /// folder with the index of a working tree.
-    fn settle_links(&self, dir: &Path) -> Vec<UndoneChange> {
-        let new = Tree::default();
-        let before = self.trees.iter().find(|tree| tree.dir == dir).unwrap_or(&new);
-        let top = paths::identity(&protected::top_of_tree(dir));
-        if !top.starts_with(&self.root) {
-            return Vec::new();
-        }
-        let Some(links) = nested_git::git_links(&self.dir, dir) else {
-            let index = dir.join("index");
-            let is_changed = before.version != nested_git::index_version(dir);
-            return is_changed.then(|| block(&index)).flatten().into_iter().collect();
-        };
-        let modules = if before.has_modules { dir.join("modules") } else { PathBuf::from("/dev/null") };
-        // The command may have written both the index and the place of the tree.
-        let is_inside = |link: &Path| paths::identity(&top.join(link)).starts_with(&top);
-        let is_planted = |link: &&PathBuf| {
-            let is_known = before.with_git.contains(*link);
-            !is_known && is_inside(link) && !nested_git::is_plain(&top.join(link), &modules, 0)
-        };
-        let planted: Vec<&PathBuf> = links.iter().filter(is_planted).collect();
-        if planted.is_empty() {
-            return Vec::new();
-        }
-        let git = |link: &&PathBuf| top.join(link).join(".git");
-        let undone =
-            planted.iter().map(git).map(|path| block(&path).unwrap_or_else(|| path.into())).collect();
-        let added: Vec<&PathBuf> =
-            planted.iter().filter(|link| !before.links.contains(**link)).copied().collect();
-        self.forget(dir, &top, &added);
-        undone
+    /// Puts away an index that the command has written and git cannot list. `dir` is the folder with it.
+    fn settle_index(&self, dir: &Path) -> Option<UndoneChange> {
+        let before = self.trees.iter().find(|tree| tree.dir == dir);
+        let is_changed = || before.is_none_or(|tree| tree.version != nested_git::index_version(dir));
+        let is_here = || paths::identity(&protected::top_of_tree(dir)).starts_with(&self.root);
+        let is_unknown = nested_git::git_links(&self.dir, dir).is_none();
+        (is_unknown && is_changed() && is_here()).then(|| block(&dir.join("index"))).flatten()
     }
 
     /// Removes submodules from the index in a folder of the repository, whose working tree is `top`. If git fails to do

@@ -1,0 +1,93 @@
+//! Finds the repositories in a working tree, in little time: a folder is read again only when it has changed.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+
+/// The maximum number of folders of a working tree that are looked at.
+const MAX_FOLDERS: usize = 200_000;
+/// The age from which on a change of a folder is told by its time.
+const GRAIN: Duration = Duration::from_millis(50);
+
+/// A folder as it was read.
+#[derive(Default)]
+struct ReadFolder {
+    name: OsString,
+    /// `None` if it has not been read, or a change right after it was read may not be told.
+    version: Option<Version>,
+    has_git: bool,
+    folders: Vec<ReadFolder>,
+}
+
+/// The device and the number of a folder, and the time of its last change, which no program can set.
+type Version = (u64, u64, i64, i64);
+
+/// The folders below the top of a working tree that have a `.git`. No link is followed.
+pub(super) fn nested_tops(top: &Path) -> Vec<PathBuf> {
+    static READ: Mutex<Option<HashMap<PathBuf, ReadFolder>>> = Mutex::new(None);
+
+    let mut all = READ.lock();
+    let folder = all.get_or_insert_default().entry(top.to_path_buf()).or_default();
+    let mut search = Search { path: top.to_path_buf(), left: MAX_FOLDERS, found: Vec::new() };
+    search.look_into(folder);
+    search.found.retain(|found| found != top);
+    search.found
+}
+
+struct Search {
+    /// The present folder.
+    path: PathBuf,
+    /// How many more folders are looked at.
+    left: usize,
+    found: Vec<PathBuf>,
+}
+
+impl Search {
+    /// Goes into the folder at the path, and through all in it: as deep as the system accepts paths.
+    fn look_into(&mut self, folder: &mut ReadFolder) {
+        let Some(version) = version(&self.path).filter(|_| self.left > 0) else { return };
+        self.left = self.left.saturating_sub(1);
+        if folder.version != Some(version) {
+            folder.read(&self.path, version);
+        }
+        if folder.has_git {
+            self.found.push(self.path.clone());
+        }
+        for inner in &mut folder.folders {
+            self.path.push(&inner.name);
+            self.look_into(inner);
+            self.path.pop();
+        }
+    }
+}
+
+impl ReadFolder {
+    /// Reads it, and keeps what is known of the folders in it.
+    fn read(&mut self, path: &Path, version: Version) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let (_, _, seconds, nanoseconds) = version;
+        let changed = Duration::new(seconds.unsigned_abs(), u32::try_from(nanoseconds).unwrap_or_default());
+        let is_settled = now.checked_sub(changed).is_some_and(|age| age > GRAIN);
+        self.version = is_settled.then_some(version);
+        let before =
+            std::mem::take(&mut self.folders).into_iter().map(|folder| (folder.name.clone(), folder));
+        let mut before: HashMap<OsString, ReadFolder> = before.collect();
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let names = folders.map(|entry| entry.file_name()).filter(|name| !name.eq_ignore_ascii_case(".git"));
+        let known = |name: OsString| {
+            before.remove(&name).unwrap_or_else(|| ReadFolder { name, ..ReadFolder::default() })
+        };
+        self.folders = names.map(known).collect();
+        self.has_git = path.join(".git").symlink_metadata().is_ok();
+    }
+}
+
+fn version(path: &Path) -> Option<Version> {
+    let found = path.symlink_metadata().ok().filter(std::fs::Metadata::is_dir)?;
+    Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
+}
