@@ -14,6 +14,7 @@ use crate::session::survey::{Survey, SurveyJob};
 use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent, SettingsEvent, TurnEvent};
 use tau_protocol::message::{Block, Message, UserContent, UserMessage};
 use tau_protocol::model::{Model, ThinkingLevel};
+use tau_protocol::title;
 
 /// Sends the first events: the session, the model, the thinking level.
 pub(crate) fn initial_state(engine: &mut Engine) {
@@ -169,11 +170,17 @@ pub(crate) fn queues(engine: &mut Engine) {
     engine.emit(update);
 }
 
-/// Reports why a message is not sent, and returns it to the user.
+/// Reports why a message is not sent, and returns it to the user. One of another program is not returned: no screen
+/// has sent it.
 pub(crate) fn refuse_prompt(engine: &mut Engine, level: NoticeLevel, message: UserMessage, reason: String) {
-    engine.notice(level, reason.clone(), None);
-    engine.emit(QueueEvent::PromptRefused { text: message.content.text(), reason });
-    return_messages(engine, vec![message]);
+    let text = message.content.text();
+    let hint =
+        message.stays_queued.then(|| format!("the message was: {}", title::of(&text).unwrap_or_default()));
+    engine.notice(level, reason.clone(), hint.as_deref());
+    engine.emit(QueueEvent::PromptRefused { text, reason });
+    if !message.stays_queued {
+        return_messages(engine, vec![message]);
+    }
 }
 
 /// Returns messages to the user for editing.

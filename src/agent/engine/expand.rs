@@ -129,15 +129,30 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expans
         return Ok(Some(found));
     }
     let Some(name) = names.first() else {
-        // Of several words, it may be about a folder: `/tmp is full`.
-        let lone = text.trim_end().strip_prefix('/').filter(|word| looks_like_a_command(word));
-        return lone.map_or(Ok(None), |word| Err(unknown_command(&loaded, word)));
+        return lone_command(&text).map_or(Ok(None), |word| Err(unknown_command(&loaded, word)));
     };
     let found = || Expansion { text: text.clone(), pictures: Vec::new() };
     match with(message.clone(), found()).is_blank() {
         true => Err(format!("the prompt template /{name} is empty").into()),
         false => Ok(Some(found())),
     }
+}
+
+/// An error if a text is a command that is known to nothing. A server that is still starting may know it.
+pub(crate) fn check_command(engine: &Engine, text: &str) -> Result<(), UserError> {
+    let loaded = engine.config.behavior.extensions.current();
+    let Some(word) = lone_command(text).filter(|_| engine.config.helper.is_none()) else { return Ok(()) };
+    let is_of_server = || engine.mcp.commands().iter().any(|command| command.name == word);
+    let may_be_of_server = word.contains(':') && !engine.mcp.is_settled();
+    match loaded.command_target(word).is_some() || may_be_of_server || is_of_server() {
+        true => Ok(()),
+        false => Err(unknown_command(&loaded, word)),
+    }
+}
+
+/// The command that a text consists of. Of several words, it may be about a folder: `/tmp is full`.
+fn lone_command(text: &str) -> Option<&str> {
+    text.trim_end().strip_prefix('/').filter(|word| looks_like_a_command(word))
 }
 
 fn unknown_command(loaded: &LoadedExtensions, name: &str) -> UserError {

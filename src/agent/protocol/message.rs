@@ -94,8 +94,8 @@ pub struct UserMessage {
     /// The time of sending; 0 for a message that has not been sent.
     #[serde(default)]
     pub timestamp: i64,
-    /// Whether it stays queued when a screen takes the queue: another program sent it, and was told that it is kept.
-    /// False for one that has left the queue.
+    /// Whether it stays queued when a screen takes the queue, and is not returned to one when it is refused: another
+    /// program sent it, and was told that it is kept. False for one that is in the conversation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stays_queued: bool,
 }

@@ -106,6 +106,8 @@ queries! {
     Stored -> Done;
     /// Answered once nothing runs and nothing is waiting to run.
     Idle -> Done;
+    /// An error if a message with this text is certainly refused: it is an unknown command.
+    Sendable { text: String } -> Done;
     /// The session, queues and modes.
     State -> State(SessionState);
     /// The messages in the model's context.

@@ -243,13 +243,16 @@ pub(super) async fn until_end(hosting: &mut Hosting, signals: &mut Signals) -> E
     }
 }
 
-/// Sets the goal and sends the prompts, and waits until the first one is saved.
+/// Sets the goal and sends the prompts, and waits until the first one is saved. An unknown command is refused.
 async fn send(
     live: &LiveSession,
     goal: Option<AgentCommand>,
     prompts: Vec<CliPrompt>,
 ) -> Result<(), Refusal> {
     let ended = |_| Refusal { exit: Exit::Crash, text: "the agent ended while it was starting".to_owned() };
+    for CliPrompt { text, .. } in &prompts {
+        live.check_command(text).await.map_err(ended)?.map_err(Refusal::config)?;
+    }
     if let Some(goal) = goal {
         live.send(goal).await.map_err(ended)?;
         if prompts.is_empty() {

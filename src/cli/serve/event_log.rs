@@ -11,6 +11,7 @@ use axum::body::Bytes;
 use serde_json::Value;
 
 use super::event_record;
+use super::live::Sender;
 use crate::protocol;
 use tau_app::transcript::message_size::value_size;
 use tau_protocol::event::AgentEvent;
@@ -27,8 +28,8 @@ pub(crate) type Position = u64;
 #[derive(Debug)]
 pub(crate) struct LoggedEvent {
     pub event: AgentEvent,
-    /// The only attached screen that gets it; `None` for all. Other clients get every event.
-    pub only: Option<Arc<str>>,
+    /// The sender whose screen alone gets it; `None` for all screens. Other clients get every event.
+    pub only: Option<Sender>,
     opening: Arc<str>,
     number: Position,
     /// The approximate size of its record, in bytes.
@@ -91,8 +92,8 @@ impl EventLog {
         number.parse().ok().filter(|position| *position <= self.last)
     }
 
-    /// Adds an event, and the only attached screen that gets it.
-    pub fn push(&mut self, event: AgentEvent, only: Option<Arc<str>>) {
+    /// Adds an event, and the sender whose screen alone gets it.
+    pub fn push(&mut self, event: AgentEvent, only: Option<Sender>) {
         self.last = self.last.saturating_add(1);
         let size = value_size(&event_record::record(&event));
         self.bytes = self.bytes.saturating_add(size);

@@ -19,7 +19,7 @@ use super::facts::Facts;
 use super::opening::Opening;
 use crate::services::Services;
 use attach::Screens;
-pub(crate) use attach::{Route, Screen};
+pub(crate) use attach::{Route, Screen, Sender};
 use tau_agent::engine::live_helper::LiveHelper;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
@@ -260,16 +260,16 @@ impl LiveSession {
         self.fold(&event);
     }
 
-    /// Folds an event other than an answer; returns whether it is for all screens.
+    /// Folds an event other than an answer; returns whether the screen in this process gets it.
     fn fold(&self, event: &AgentEvent) -> bool {
         let only = self.state.lock().screens.addressee(event);
-        let is_for_all = only.is_none();
+        let is_for_here = only.as_ref().is_none_or(|only| *only == Sender::Here);
         self.log(event, only);
-        is_for_all
+        is_for_here
     }
 
-    /// Folds an event, which only this attached screen gets, if one is named.
-    fn log(&self, event: &AgentEvent, only: Option<Arc<str>>) {
+    /// Folds an event, which of all screens only that of this sender gets, if one is named.
+    fn log(&self, event: &AgentEvent, only: Option<Sender>) {
         let mut state = self.state.lock();
         let last = state.log.last().saturating_add(1);
         let cost = state.facts.meter.total().cost.total;
@@ -320,10 +320,14 @@ impl LiveSession {
         read(&state.facts, &state.log)
     }
 
-    /// Sends a command. Fails when the session has ended: its agent may work in another one by now.
+    /// Sends a command of another program. Fails when the session has ended: its agent may work in another one by now.
     pub async fn send(&self, command: impl Into<AgentCommand>) -> Result<(), AgentEnded> {
-        self.slot().await?.send(command.into());
-        Ok(())
+        self.send_from(Sender::Program, command.into()).await
+    }
+
+    /// Returns an error if a message with this text is certainly refused. Fails when the agent has ended.
+    pub async fn check_command(&self, text: &str) -> Result<Result<(), UserError>, AgentEnded> {
+        Ok(self.ask(ask::Sendable { text: text.to_owned() }).await?.0)
     }
 
     /// The place for a command in the agent's queue.

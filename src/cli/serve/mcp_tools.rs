@@ -24,6 +24,7 @@ use super::hub::{Hub, NewSession, SessionOptions};
 use super::live::LiveSession;
 use super::problem::Problem;
 use super::types::same_variants;
+use crate::live::others::refuse_command;
 use tau_protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope};
 use tau_protocol::command::{QuestionAnswer, QuestionCommand, Queue, RunCommand};
 use tau_tools::path_text;
@@ -153,6 +154,7 @@ impl SessionTools {
                 if prompt.trim().is_empty() {
                     return Err(Problem::refused("the prompt is empty"));
                 }
+                refuse_command(&prompt).map_err(Problem::refused)?;
                 let live = self.hub.open(&session_id).await?;
                 send(&live, prompt).await?;
                 Ok(wait(&live, wait_seconds, progress).await)
@@ -189,6 +191,7 @@ async fn send(live: &Arc<LiveSession>, text: String) -> Result<(), Problem> {
             "no model is selected: name one in session_start, or start the server with --model",
         ));
     }
+    live.check_command(&text).await?.map_err(Problem::refused)?;
     live.send(RunCommand::Prompt { text, images: Vec::new(), streaming: Queue::Steer }).await?;
     // Answered once the run has started.
     live.flush().await?.map_err(Problem::not_stored)

@@ -114,7 +114,7 @@ impl Queues {
             QueueMode::All => waiting.drain(..).collect(),
         };
         self.delivered.extend(next.iter().cloned());
-        next.into_iter().map(|message| UserMessage { stays_queued: false, ..message }).collect()
+        next
     }
 
     /// Notes that a message that was not queued is about to be in the session.
@@ -283,8 +283,8 @@ mod tests {
         let staying = UserMessage { stays_queued: true, ..said("sent") };
         queues.push(Queue::Steer, staying.clone());
         assert_eq!(queues.take(), [said("b"), said("x")]);
-        assert_eq!(queues.mark_kept().unwrap().steering, [said("a"), staying]);
-        assert_eq!(queues.next(Queue::Steer), [said("sent")]);
+        assert_eq!(queues.mark_kept().unwrap().steering, [said("a"), staying.clone()]);
+        assert_eq!(queues.next(Queue::Steer), [staying]);
         assert!(queues.is_empty());
         assert_eq!(queues.next(Queue::FollowUp), []);
     }

@@ -35,7 +35,7 @@ pub(crate) async fn run(engine: &mut Engine, first: Option<UserMessage>) {
         messages.extend(deliver(engine, Queue::Steer));
     }
     first.iter().for_each(|message| engine.queues.deliver(message));
-    messages.extend(first.map(|message| UserMessage { stays_queued: false, ..message }));
+    messages.extend(first);
     // Follow-ups alone also start a run, if it is requested without a message.
     if messages.is_empty() && !request::can_continue(&engine.config.session.context().messages) {
         messages = deliver(engine, Queue::FollowUp);
@@ -184,7 +184,7 @@ impl Loop<'_> {
                 self.run.commit(message);
             }
             for message in messages.drain(..) {
-                self.run.commit(Message::User(message));
+                self.run.commit(Message::User(UserMessage { stays_queued: false, ..message }));
             }
             // What was sent is acknowledged once it is saved.
             kept_queue::finish_delivery(self.run.engine);

@@ -9,7 +9,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 use super::{AgentEnded, Answer, LiveSession};
 use crate::serve::event_log::{Following, Position};
 use tau_agent::{AgentCommand, AgentEvent};
-use tau_protocol::command::{QueueCommand, RunCommand, SessionChange, SessionCommand};
+use tau_protocol::command::{QueueCommand, RunCommand, SessionCommand};
 use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent, TaskEvent};
 
 /// Maximum number of remembered screens; beyond it, the ones that left first are forgotten.
@@ -20,8 +20,20 @@ const FORGOTTEN: Duration = Duration::from_secs(600);
 #[derive(Debug, Default)]
 pub(super) struct Screens {
     by_name: BTreeMap<Arc<str>, ScreenState>,
-    /// The screen with the last command that may return messages.
-    returns_to: Option<Arc<str>>,
+    /// The sender of the last command that may return messages.
+    returns_to: Sender,
+}
+
+/// The sender of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Sender {
+    /// The screen in this process.
+    #[default]
+    Here,
+    /// An attached screen.
+    Screen(Arc<str>),
+    /// Another program, which has no composer.
+    Program,
 }
 
 /// The state of a screen.
@@ -41,22 +53,19 @@ struct ScreenState {
 }
 
 impl Screens {
-    /// The only screen that gets this event: it caused it, and would act on it.
-    pub(super) fn addressee(&self, event: &AgentEvent) -> Option<Arc<str>> {
-        match event {
+    /// The sender that alone gets this event: it caused it, and would act on it. `None` for all, also if the screen
+    /// that sent it is gone.
+    pub(super) fn addressee(&self, event: &AgentEvent) -> Option<Sender> {
+        let is_for_sender = matches!(
+            event,
             AgentEvent::Queue(QueueEvent::QueueReturned { .. } | QueueEvent::QueueChangeFailed { .. })
-            | AgentEvent::Session(SessionEvent::SessionRefused { .. }) => {
-                let name = self.returns_to.as_ref()?;
-                let is_here = self.by_name.get(name).is_some_and(|screen| screen.streams > 0);
-                is_here.then(|| Arc::clone(name))
-            }
-            _ => None,
-        }
-    }
-
-    /// Records that the screen in this process gave the last command that may return messages.
-    pub(super) fn return_here(&mut self) {
-        self.returns_to = None;
+                | AgentEvent::Session(SessionEvent::SessionRefused { .. })
+        );
+        let is_gone = match &self.returns_to {
+            Sender::Screen(name) => self.by_name.get(name).is_none_or(|screen| screen.streams == 0),
+            Sender::Here | Sender::Program => false,
+        };
+        (is_for_sender && !is_gone).then(|| self.returns_to.clone())
     }
 
     fn tell(&mut self, name: &str, after: Position, event: AgentEvent) {
@@ -128,7 +137,8 @@ impl Screen {
             return None;
         }
         let mut following = state.log.after(position, most);
-        following.events.retain(|kept| kept.only.as_ref().is_none_or(|only| *only == self.name));
+        let own = Sender::Screen(Arc::clone(&self.name));
+        following.events.retain(|kept| kept.only.as_ref().is_none_or(|only| *only == own));
         let reached = following.position;
         let mut told = Vec::new();
         if let Some(screen) = state.screens.by_name.get_mut(&self.name) {
@@ -190,10 +200,7 @@ impl LiveSession {
     pub async fn carry_out(self: &Arc<Self>, name: &str, command: Route) -> Result<(), AgentEnded> {
         match command {
             Route::Send(command) => {
-                if may_return(&command) {
-                    self.state.lock().screens.returns_to = Some(Arc::from(name));
-                }
-                self.send(command).await?;
+                self.send_from(Sender::Screen(Arc::from(name)), command).await?;
                 self.count(name);
             }
             Route::Ask(ticket, command) => {
@@ -213,10 +220,25 @@ impl LiveSession {
                 let notice =
                     AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, hint: None });
                 // In the log, so that a screen whose connection is lost gets it from the next one.
-                self.log(&notice, Some(Arc::from(name)));
+                self.log(&notice, Some(Sender::Screen(Arc::from(name))));
             }
         }
         Ok(())
+    }
+
+    /// Sends a command of this sender. Fails when the session has ended.
+    pub(super) async fn send_from(&self, sender: Sender, command: AgentCommand) -> Result<(), AgentEnded> {
+        let slot = self.slot().await?;
+        self.note_sender(sender, &command);
+        slot.send(command);
+        Ok(())
+    }
+
+    /// Records who gave the last command that may return messages.
+    pub(super) fn note_sender(&self, sender: Sender, command: &AgentCommand) {
+        if may_return(command) {
+            self.state.lock().screens.returns_to = sender;
+        }
     }
 
     fn count(&self, name: &str) {
@@ -227,8 +249,8 @@ impl LiveSession {
 }
 
 /// Whether messages may be returned for editing after this command, or it may fail in a way that concerns
-/// only its screen.
-pub(super) fn may_return(command: &AgentCommand) -> bool {
+/// only its sender.
+fn may_return(command: &AgentCommand) -> bool {
     matches!(
         command,
         AgentCommand::Run(RunCommand::Prompt { .. } | RunCommand::PromptMessage { .. })
@@ -236,9 +258,33 @@ pub(super) fn may_return(command: &AgentCommand) -> bool {
                 QueueCommand::Enqueue { .. } | QueueCommand::TakeQueue | QueueCommand::ChangeQueued { .. }
             )
             | AgentCommand::Session(
-                SessionCommand::Change(SessionChange::GoTo { .. })
-                    | SessionCommand::Undo { .. }
-                    | SessionCommand::Redo { .. }
+                SessionCommand::Change(_) | SessionCommand::Undo { .. } | SessionCommand::Redo { .. }
             )
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_returned_is_for_its_sender() {
+        let returned: AgentEvent =
+            QueueEvent::QueueReturned { texts: vec!["x".to_owned()], images: Vec::new() }.into();
+        let (there, gone): (Arc<str>, Arc<str>) = (Arc::from("there"), Arc::from("gone"));
+        let mut screens = Screens::default();
+        screens.by_name.insert(Arc::clone(&there), ScreenState { streams: 1, ..ScreenState::default() });
+        screens.by_name.insert(Arc::clone(&gone), ScreenState::default());
+        for (sender, is_known) in [
+            (Sender::Here, true),
+            (Sender::Program, true),
+            (Sender::Screen(there), true),
+            (Sender::Screen(gone), false),
+        ] {
+            screens.returns_to = sender.clone();
+            assert_eq!(screens.addressee(&returned), is_known.then_some(sender));
+            let updated = QueueEvent::QueueUpdate { steering: Vec::new(), follow_up: Vec::new() };
+            assert_eq!(screens.addressee(&updated.into()), None);
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::{mpsc, watch};
 
-use super::attach::may_return;
+use super::attach::Sender;
 use super::{FIRST_TICKET, Facts, LiveSession};
 use crate::services::Services;
 use tau_agent::{AgentCommand, AgentEvent};
@@ -59,9 +59,7 @@ impl LiveSession {
 
     /// Records a command that the screen in this process gives the agent.
     pub fn note_command(&self, command: &AgentCommand) {
-        if may_return(command) {
-            self.state.lock().screens.return_here();
-        }
+        self.note_sender(Sender::Here, command);
         if let AgentCommand::Questions(QuestionCommand::Answer { id, .. }) = command {
             self.withdraw(id);
         }

@@ -188,7 +188,7 @@ window.addEventListener("hashchange", () => (api.takeToken() ? enter() : route()
 
 async function enterSession(id) {
   leave();
-  const session = { id, leaving: new AbortController(), follows: false, running: false, start: undefined, last: null };
+  const session = { id, leaving: new AbortController(), follows: false, running: false, start: undefined, last: null, sent: new Set() };
   open = session;
   at("problem").textContent = "";
   at("empty").hidden = true;
@@ -307,7 +307,13 @@ function take(session, record) {
     case "session_info_changed": if (record.name) at("title").textContent = visible(record.name); break;
     case "notice": transcript.note([record.text, record.hint].filter(Boolean).join("; "), record.level === "error"); break;
     case "run_stopped": transcript.note("a limit ended the run"); break;
-    case "queue_returned": at("prompt").value = [at("prompt").value, ...record.texts].filter(Boolean).join("\n"); grow(); break;
+    // A notice says why. What others have sent is theirs.
+    case "prompt_refused":
+      if (session.sent.delete(record.text) && at("prompt").value !== record.text) {
+        at("prompt").value = [at("prompt").value, record.text].filter(Boolean).join("\n");
+        grow();
+      }
+      break;
     case "model_changed": model(record.model); break;
     case "tool_title": transcript.panel(record.toolCallId, "").title(record.title); break;
     case "session_closed":
@@ -440,9 +446,10 @@ at("composer").addEventListener("submit", async (event) => {
       await api.changeSession(session.id, {});
       await load(session);
     }
+    session.sent.add(text);
     await api.prompt(session.id, text, taken.map((entry) => entry.block));
-    // What was typed meanwhile, or in another session, stays.
-    if (open === session && at("prompt").value === text) at("prompt").value = "";
+    // What was refused, or typed meanwhile or in another session, stays.
+    if (open === session && session.sent.has(text) && at("prompt").value === text) at("prompt").value = "";
     grow();
     toEnd();
     refresh().then(() => retitle(session)).catch(complain);

@@ -15,6 +15,7 @@ use super::super::live::LiveSession;
 use super::super::problem::Problem;
 use super::super::stream::EventStream;
 use super::super::types::{Accepted, Disposition, ImageBlock, PromptAnywhere, PromptSession, QueueMessage};
+use crate::live::others::refuse_command;
 use tau_protocol::attachment::picture_bytes;
 use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand, ShellCommand, TaskCommand};
 use tau_protocol::message::{Block, UserMessage};
@@ -28,7 +29,7 @@ use tau_protocol::query::Query;
     (status = 200, description = "The events of the run", body = crate::serve::types::EventFrame, content_type = "text/event-stream"),
     (status = 202, description = "Accepted; with `detach`", body = Accepted),
     (status = 409, description = "The agent works, or the session is in use by another tau"),
-    (status = 422, description = "There is nothing to send, or no model to send it to"),
+    (status = 422, description = "There is nothing to send, it is a command of the screen or an unknown one, or no model is selected"),
     (status = 507, description = "Accepted, but the session cannot be saved; with `detach`"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn prompt(
@@ -46,7 +47,7 @@ pub(super) async fn prompt(
     (status = 202, description = "Accepted; with `detach`", body = Accepted),
     (status = 404, description = "There is no such session"),
     (status = 409, description = "The agent works, or the session is in use by another tau"),
-    (status = 422, description = "There is nothing to send, or no model to send it to"),
+    (status = 422, description = "There is nothing to send, it is a command of the screen or an unknown one, or no model is selected"),
     (status = 507, description = "Accepted, but the session cannot be saved; with `detach`"),
     (status = 503, description = "No more sessions may be open"),
 )))]
@@ -80,7 +81,7 @@ pub(super) async fn prompt_anywhere(
 #[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/steer", tag = "prompts", request_body = QueueMessage, responses(
     (status = 202, description = "It waits", body = Accepted),
     (status = 409, description = "The session is not open"),
-    (status = 422, description = "There is nothing to send"),
+    (status = 422, description = "There is nothing to send, or it is a command of the screen or an unknown one"),
     (status = 507, description = "It waits, but the session cannot be saved"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn steer(
@@ -94,7 +95,7 @@ pub(super) async fn steer(
 #[cfg_attr(test, utoipa::path(post, path = "/api/sessions/{id}/follow-up", tag = "prompts", request_body = QueueMessage, responses(
     (status = 202, description = "It waits", body = Accepted),
     (status = 409, description = "The session is not open"),
-    (status = 422, description = "There is nothing to send"),
+    (status = 422, description = "There is nothing to send, or it is a command of the screen or an unknown one"),
     (status = 507, description = "It waits, but the session cannot be saved"),
 ), params(("id" = String, Path, description = "The id of the session"))))]
 pub(super) async fn follow_up(
@@ -144,6 +145,7 @@ async fn run(
         let text = "the agent works; set streaming to \"steer\" or \"followUp\" to queue the message";
         return Err(Problem::conflict("busy", text));
     }
+    live.check_command(&text).await?.map_err(Problem::refused)?;
     let images = images.into_iter().map(Block::from).collect();
     let message = accepted_message(text, images);
     live.send(RunCommand::PromptMessage { message, streaming: streaming.unwrap_or_default() }).await?;
@@ -162,6 +164,7 @@ async fn run(
 
 async fn enqueue(live: &LiveSession, body: QueueMessage, queue: Queue) -> Result<Response, Problem> {
     check_message(&body.text, &body.images)?;
+    live.check_command(&body.text).await?.map_err(Problem::refused)?;
     let last = live.read_facts(|_, log| log.last());
     let images = body.images.into_iter().map(Block::from).collect();
     let message = accepted_message(body.text, images);
@@ -185,6 +188,7 @@ fn check_message(text: &str, images: &[ImageBlock]) -> Result<(), Problem> {
     if text.trim().is_empty() && images.is_empty() {
         return Err(Problem::refused("the message is empty: give a text or images"));
     }
+    refuse_command(text).map_err(Problem::refused)?;
     for ImageBlock::Image { data, .. } in images {
         picture_bytes(data).map_err(|error| Problem::refused(error.to_string()))?;
     }
