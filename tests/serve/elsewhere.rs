@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Served, command, ready};
+use crate::screen::Screen;
 use crate::support::program::{bare, calls, own_model, run, says, stalls};
 use crate::support::server::{Act, Server};
 use crate::time_limit::InTime;
@@ -206,4 +207,36 @@ async fn a_session_with_a_higher_mode_gets_no_work() {
     let refused = server.send("POST", &format!("{path}/attempts"), &until).await.is(422);
     assert!(refused.body.contains("plan mode"), "{refused:?}");
     assert!(!server.dir.path().join("made").exists());
+}
+
+/// The server does not have it open, so it has no say in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_at_rest_is_attached_to_without_the_server_and_has_its_time_limit_in_it() {
+    let provider = Server::start(vec![says("All is clean."), stalls("begun")]).await;
+    let server = Served::with_model(&provider).await;
+    let home = server.dir.path();
+    let tau = async |arguments: &[&str]| {
+        let mut command = bare(home);
+        run(command.args(arguments).env("TAU_HOME", home), None).await
+    };
+    let begun = tau(&["-b", "--model", "own/m", "--timeout", "1", "clean up"]).await;
+    let id = begun.out.trim();
+    assert_eq!(tau(&["wait", id]).await.code, 0, "{begun:?}");
+    let at = home.display();
+    let script = format!("export HOME={at} TAU_HOME={at}; cd {at}");
+    for name in [id, &id[id.len() - 4..]] {
+        let mut screen = Screen::prepared(&script, &format!("attach {name}"), 90, 24);
+        screen.wait_for("All is clean.");
+        assert!(!screen.text().contains(&server.address), "{}", screen.text());
+        screen.type_keys("\x04");
+        assert!(screen.wait_exit().success());
+    }
+    let shown = server.send("GET", &format!("/api/sessions/{id}"), &Value::Null).await.is(200).json();
+    assert_eq!(shown["live"], json!(false), "{shown}");
+    let body = json!({ "prompt": "and again" });
+    let path = format!("/api/sessions/{id}/prompt");
+    let frames = server.stream("POST", &path, "", &body).await.until("done").await;
+    let stopped = frames.iter().find(|frame| frame.name == "run_stopped");
+    assert!(stopped.is_some(), "{frames:?}");
+    assert_eq!(provider.requests().len(), 2);
 }

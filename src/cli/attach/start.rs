@@ -1,7 +1,7 @@
 //! Starts `tau attach`: finds the server, its token and the session. This happens before the terminal is
 //! taken over, so that errors remain readable.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::reach::{Address, Trouble, split_link};
@@ -106,17 +106,14 @@ fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
         let wanted = AttachRequest { session: Some(found.record.id), new: false };
         return Ok(Target::Server(Box::new((setup, server, wanted))));
     }
-    if let (None, Some(wanted)) = (&url, &session)
-        && running(&setup.paths).is_empty()
-    {
-        // No process has it open: this one does, if there is such a session.
-        let (path, _) = session_lookup::find(&setup.settings.session_root(&setup.paths), wanted)?;
-        let id = list::row_of(&path).map(|row| row.id).unwrap_or_default();
-        let session = Some(wanted.clone());
-        let mut flags =
-            CliArgs { record: args.record, session, of_session: true, ..CliArgs::without_arguments() };
-        rights::restore(&mut flags, &setup.paths, &setup.settings, &id, FlaggedMode::Holds);
-        return Setup::read(flags, PROFILE).map(|setup| Target::Here(Box::new(setup), id));
+    if let (None, None, Some(wanted)) = (&url, &args.token_file, &session) {
+        match session_lookup::find(&setup.settings.session_root(&setup.paths), wanted) {
+            // No process has it open: this one does.
+            Ok((path, _)) => return open_here(&setup, args.record, wanted, &path),
+            Err(refusal) if running(&setup.paths).is_empty() => return Err(refusal),
+            // A server here may have sessions elsewhere.
+            Err(_) => {}
+        }
     }
     let has_token =
         args.token_file.is_some() || std::env::var_os(TOKEN).is_some_and(|token| !token.is_empty());
@@ -141,6 +138,15 @@ fn prepare(args: AttachArgs) -> Result<Target, Refusal> {
         )));
     }
     Ok(Target::Server(Box::new((setup, server, AttachRequest { session, new: args.new }))))
+}
+
+/// The session in this file, named by the user, for a screen of this process.
+fn open_here(setup: &Setup, record: Option<PathBuf>, wanted: &str, file: &Path) -> Result<Target, Refusal> {
+    let id = list::row_of(file).map(|row| row.id).unwrap_or_default();
+    let session = Some(wanted.to_owned());
+    let mut flags = CliArgs { record, session, of_session: true, ..CliArgs::without_arguments() };
+    rights::restore(&mut flags, &setup.paths, &setup.settings, &id, FlaggedMode::Holds);
+    Setup::read(flags, PROFILE).map(|setup| Target::Here(Box::new(setup), id))
 }
 
 /// Asks for one of the open sessions.

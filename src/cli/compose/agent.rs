@@ -148,8 +148,8 @@ impl Setup {
                 turns: self.args.max_turns,
                 dollars: self.args.max_cost,
                 tokens: self.args.max_tokens,
-                // Other front ends enforce `--timeout` themselves, since it covers all prompts together.
-                time: self.args.timeout.filter(|_| self.args.background).map(Duration::from_secs),
+                // A front end that prints enforces it itself, since it covers all prompts together.
+                time: self.args.timeout.filter(|_| !self.profile.prints).map(Duration::from_secs),
             },
             behavior: Behavior { instructions, ..self.behavior(prompt.clone(), &cwd) },
             compaction: self.settings.compaction(),
