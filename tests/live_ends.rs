@@ -217,7 +217,15 @@ async fn a_screen_knows_no_jobs_of_a_process_that_was_killed() {
     let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
     screen.wait_for("it has begun");
     screen.wait_for("1 job");
-    kill_process(process_of(home.0.path(), id), Signal::KILL).unwrap();
+    let listed = || {
+        let jobs: Vec<Value> = serde_json::from_str(&home.run(&["jobs", "--json"]).1).unwrap();
+        let own = jobs.into_iter().filter(|job| job["session"] == id).collect::<Vec<_>>();
+        assert!(!own.is_empty());
+        own
+    };
+    let process = process_of(home.0.path(), id);
+    assert!(listed().iter().all(|job| job["tau"] == process.as_raw_nonzero().get()), "{:?}", listed());
+    kill_process(process, Signal::KILL).unwrap();
     screen.wait_for("send something to open it again");
     screen.type_keys("and now?\r");
     screen.wait_for("it is gone");
@@ -225,8 +233,9 @@ async fn a_screen_knows_no_jobs_of_a_process_that_was_killed() {
     assert!(!screen.text().contains("cannot connect"), "{}", screen.text());
     screen.type_keys("\x04");
     screen.wait_for("exit=0");
-    let jobs: Vec<Value> = serde_json::from_str(&home.run(&["jobs", "--json"]).1).unwrap();
-    let left = jobs.iter().filter(|job| job["session"] == id).map(|job| job["pid"].to_string());
+    let left = listed();
+    assert!(left.iter().all(|job| job["tau"].is_null()), "{left:?}");
+    let left = left.iter().map(|job| job["pid"].to_string());
     let stop: Vec<String> = ["jobs".to_owned(), "--stop".to_owned()].into_iter().chain(left).collect();
     let (code, _, err) = home.run(&stop.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(code, Some(0), "{err}");

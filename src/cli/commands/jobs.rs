@@ -1,4 +1,4 @@
-//! `tau jobs`: the processes that commands of any session have left running.
+//! `tau jobs`: the processes of commands of any session, whether a tau still has them or they are left over.
 
 use serde_json::json;
 
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &JobsArgs) -> Exit {
     if all.is_empty() {
         warn("no process that tau started is running");
     }
-    let rows: Vec<[String; 6]> = all.iter().map(row).collect();
+    let rows: Vec<[String; 7]> = all.iter().map(row).collect();
     say(&table::columns(&rows))
 }
 
@@ -57,10 +57,11 @@ fn as_json(process: &LeftProcess) -> serde_json::Value {
         "cpuSeconds": process.cpu.as_secs_f64(),
         "memory": process.memory,
         "state": "running",
+        "tau": process.tau,
     })
 }
 
-fn row(process: &LeftProcess) -> [String; 6] {
+fn row(process: &LeftProcess) -> [String; 7] {
     let session = process.session.get(process.session.len().saturating_sub(4)..).unwrap_or_default();
     let age = i64::try_from(process.age.as_millis()).unwrap_or(i64::MAX);
     [
@@ -69,6 +70,7 @@ fn row(process: &LeftProcess) -> [String; 6] {
         time_format::age(age),
         format!("cpu {:.1} s", process.cpu.as_secs_f64()),
         format!("{} MB", process.memory / 1_000_000),
+        process.tau.map_or_else(|| "left over".to_owned(), |tau| format!("tau {tau}")),
         plain::line(&process.name),
     ]
 }

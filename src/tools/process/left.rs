@@ -3,7 +3,7 @@
 //! Every command's processes carry its mark (`mark.rs`), so they are found even after a crash of tau. Only where
 //! /proc exists.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -25,6 +25,8 @@ pub struct LeftProcess {
     mark: u64,
     /// The session's id; empty if it has dropped its environment.
     pub session: String,
+    /// The tau whose command it belongs to, while that lives; `None` for one that is left over.
+    pub tau: Option<i32>,
     /// The start time in clock ticks since the machine was started; with the id it identifies a process.
     pub start: u64,
     /// The time since its start.
@@ -81,9 +83,10 @@ fn of_commands(is_chosen: impl Fn(u64, bool) -> bool) -> Vec<LeftProcess> {
 /// All of them, oldest first, except this process and those that it runs in.
 pub fn all() -> Vec<LeftProcess> {
     let entries = processes();
-    let parent = |pid: i32| entries.iter().find(|entry| entry.pid == pid).map(|entry| entry.parent);
-    let own = i32::try_from(std::process::id()).ok();
-    let above: Vec<i32> = std::iter::successors(own, |pid| parent(*pid).filter(|pid| *pid > 0)).collect();
+    let parents: HashMap<i32, i32> = entries.iter().map(|entry| (entry.pid, entry.parent)).collect();
+    let line =
+        |pid: i32| std::iter::successors(Some(pid), |pid| parents.get(pid).copied().filter(|pid| *pid > 0));
+    let above: Vec<i32> = i32::try_from(std::process::id()).into_iter().flat_map(line).collect();
     let ticks = clock_ticks_per_second().max(1);
     let span = |count: u64| Duration::from_millis(count.saturating_mul(1_000) / ticks);
     let running = fs::read_to_string("/proc/uptime").unwrap_or_default();
@@ -91,21 +94,27 @@ pub fn all() -> Vec<LeftProcess> {
     let running = Duration::from_secs(running);
     let found =
         entries.iter().filter(|entry| entry.alive && entry.has_memory() && !above.contains(&entry.pid));
-    let mut left: Vec<LeftProcess> = found
-        .filter_map(|&Process { pid, start, ticks, pages, .. }| {
-            let FoundMark { number, session } = FoundMark::of(pid)?;
-            Some(LeftProcess {
-                pid,
-                mark: number,
-                session,
-                name: name(pid),
-                start,
-                age: running.saturating_sub(span(start)),
-                cpu: span(ticks),
-                memory: pages.saturating_mul(page_size() as u64),
-            })
-        })
-        .collect();
+    let marked: Vec<(&Process, FoundMark)> =
+        found.filter_map(|entry| Some((entry, FoundMark::of(entry.pid)?))).collect();
+    let starters: HashMap<i32, i32> =
+        marked.iter().filter_map(|(entry, mark)| Some((entry.pid, mark.starter?))).collect();
+    // A process is below the tau that runs its command until one of both has ended. It may have dropped its environment.
+    let tau = |pid: i32| {
+        let starter = line(pid).find_map(|above| starters.get(&above).copied())?;
+        line(pid).find(|above| *above == starter)
+    };
+    let left = marked.iter().map(|(entry, mark)| LeftProcess {
+        pid: entry.pid,
+        mark: mark.number,
+        session: mark.session.clone(),
+        tau: tau(entry.pid),
+        name: name(entry.pid),
+        start: entry.start,
+        age: running.saturating_sub(span(entry.start)),
+        cpu: span(entry.ticks),
+        memory: entry.pages.saturating_mul(page_size() as u64),
+    });
+    let mut left: Vec<LeftProcess> = left.collect();
     left.sort_by_key(|process| (process.start, process.pid));
     left
 }

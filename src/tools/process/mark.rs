@@ -21,7 +21,8 @@ const RUN_BITS: u32 = 22;
 /// The mark of the processes of one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RunMark {
-    /// The id of the command, unique among the processes of this machine and the commands of this process.
+    /// The id of the command, unique among the processes of this machine and the commands of this process, and the
+    /// number of this process.
     pub id: String,
     pub number: u64,
 }
@@ -30,7 +31,8 @@ impl RunMark {
     /// The mark of a new command of a session.
     pub fn new(session: &str) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let id = format!("{}-{}", crate::ids::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let (run, next) = (crate::ids::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let id = format!("{run}-{next}@{}", std::process::id());
         RunMark { number: number(session, &id), id }
     }
 }
@@ -41,6 +43,8 @@ pub(super) struct FoundMark {
     pub number: u64,
     /// The session's id; empty if the environment does not hold it.
     pub session: String,
+    /// The process that started the command, if the environment holds it.
+    pub starter: Option<i32>,
 }
 
 impl FoundMark {
@@ -49,8 +53,8 @@ impl FoundMark {
         let marks = in_environment(pid);
         match number_of_limit(pid) {
             Some(number) => {
-                let session = marks.filter(|marks| marks.number == number).map(|marks| marks.session);
-                Some(FoundMark { number, session: session.unwrap_or_default() })
+                let unnamed = FoundMark { number, session: String::new(), starter: None };
+                Some(marks.filter(|marks| marks.number == number).unwrap_or(unnamed))
             }
             None => marks,
         }
@@ -122,7 +126,8 @@ fn in_environment(pid: i32) -> Option<FoundMark> {
         })
     };
     let (run, session) = (value(MARK)?, value(SESSION).unwrap_or_default());
-    Some(FoundMark { number: number(&session, &run), session })
+    let starter = run.split_once('@').and_then(|(_, starter)| starter.parse().ok());
+    Some(FoundMark { number: number(&session, &run), session, starter })
 }
 
 #[cfg(test)]
