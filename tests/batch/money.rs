@@ -75,6 +75,11 @@ async fn runs_without_a_result_count_and_say_why_they_have_none() {
     let why = out.lines().find(|line| line.starts_with("one ")).unwrap();
     assert!(why.contains("no such thing") && !why.contains("at work"), "{out}");
     assert!(out.contains("three  not tried yet"), "{out}");
+    // Whoever begins none of them says what came of them before.
+    let (_, out, err) = run(&home, &["--max-cost", "0.1"]);
+    assert!(err.contains("2 tasks were not begun"), "{err}");
+    assert!(out.lines().any(|line| line.starts_with("one ") && line.contains("no such thing")), "{out}");
+    assert!(out.contains("three  not tried yet"), "{out}");
     // Each run of a task counts, and so does one whose result is forgotten.
     let (_, out, err) = run(&home, &["-n", "1"]);
     assert!(out.contains("cost $2.4000"), "{out}{err}");

@@ -46,9 +46,7 @@ pub fn run(args: &BatchArgs) -> Result<Exit, Refusal> {
     if args.report {
         let folder = BatchFolder::at(&path);
         let results = folder.results(&chosen)?;
-        let missing = chosen.iter().filter(|task| !results.contains_key(&task.id));
-        let reasons =
-            missing.filter_map(|task| Some((task.id.clone(), folder.why_missing(&task.id)?))).collect();
+        let reasons = reasons_by_task(&folder, &chosen, &results);
         let spent = costs_by_task(&folder, &chosen, &results);
         return Ok(print_report(&Report::new(&chosen, results, reasons, &spent), args.json));
     }
@@ -116,6 +114,16 @@ fn costs_by_task(
     tasks.iter().map(|task| (task.id.clone(), folder.task_cost(&task.id, results.get(&task.id)))).collect()
 }
 
+/// Why each task without a result has none, as far as an attempt was made.
+fn reasons_by_task(
+    folder: &BatchFolder,
+    tasks: &[BatchTask],
+    results: &HashMap<String, TaskResult>,
+) -> HashMap<String, String> {
+    let missing = tasks.iter().filter(|task| !results.contains_key(&task.id));
+    missing.filter_map(|task| Some((task.id.clone(), folder.why_missing(&task.id)?))).collect()
+}
+
 /// Prints the report; returns the program's end.
 fn print_report(report: &Report, as_json: bool) -> Exit {
     let text = if as_json { format!("{}\n", report.json()) } else { report.text() };
@@ -165,7 +173,10 @@ fn here(
     Ok(headless::with_signals(async move |signals| {
         let (batch, ended) = batch.run(signals).await;
         let killed_by = batch.killed_by;
-        let report = Report::new(&chosen, batch.results, batch.reasons, &batch.spent);
+        // Those that this process did not begin may have been tried before.
+        let mut reasons = reasons_by_task(&batch.folder, &chosen, &batch.results);
+        reasons.extend(batch.reasons);
+        let report = Report::new(&chosen, batch.results, reasons, &batch.spent);
         let exit = match is_part {
             true if report.missing.is_empty() => Exit::Ok,
             // Exit as if this process had been killed too, so that the engine can requeue the task.
