@@ -210,3 +210,28 @@ fn the_key_that_leaves_a_box_is_shown_at_every_size() {
     }
     assert!(boxes > 50, "{boxes}");
 }
+
+/// The names in lists with figures behind them, by frame: in a narrow window the figures give way, and of each name
+/// there is enough to tell it from others.
+const NAMED: [(&str, &[&str]); 8] = [
+    ("jobs", &["3 python3 -m", "2 npm run dev", "1 cargo test"]),
+    ("attempts", &["1 ✓ succeeded", "2 × goal given up", "3 ✓ succeeded"]),
+    ("attempts-running", &["1 ● at work, round 2", "2 × goal given up"]),
+    ("board", &["delete the", "↳ review 1:", "make the tes", "↳ explore 1", "↳ work 1: a"]),
+    ("worktrees", &["fix-parser", "漢字", "old"]),
+    ("extensions", &["tickets", "pdf"]),
+    ("sessions", &["explain 漢字", "fix the fail", "write ␛[2J d"]),
+    ("changes", &["logo.png", "src/main.rs"]),
+];
+
+#[test]
+fn a_narrow_list_names_what_its_figures_are_about() {
+    for (golden, names) in NAMED {
+        let frame = std::fs::read_to_string(root().join(format!("tests/golden/frames/{golden}-40x12.txt")));
+        let frame = frame.expect(golden);
+        for name in names {
+            let is_named = frame.lines().any(|line| line.starts_with(" │") && line.contains(name));
+            assert!(is_named, "{golden}: no {name}\n{frame}");
+        }
+    }
+}

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::attempt_changes;
 use super::dialog::{OverlayLayout, inner_width};
-use super::list::{Below, ListBox, lines_below};
+use super::list::{Below, ListBox, figures_beside, lines_below};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -45,26 +45,43 @@ pub(crate) fn draw(view: &AttemptsView, theme: &Theme, area: Rect, buffer: &mut 
 }
 
 fn line(row: &AttemptRow, width: u16, theme: &Theme) -> Line<'static> {
+    let (token, outcome) = outcome(row);
+    let figures = figures_beside(&figures(row), wrap::cells(&outcome), 0, width);
+    let room = usize::from(width).saturating_sub(wrap::cells(&outcome) + wrap::cells(&figures) + 4);
+    let model = printable_line(&row.model);
+    let model = wrap::truncate(&model, u16::try_from(room).unwrap_or(u16::MAX)).into_owned();
+    let left = vec![Span::styled(outcome, theme.style(token)), Span::raw(format!("  {model}"))];
+    both_ends(left, vec![Span::styled(figures, theme.style(ThemeToken::Muted))], width)
+}
+
+/// The number of an attempt, and how it ended.
+fn outcome(row: &AttemptRow) -> (ThemeToken, String) {
     let (token, mark) = match row {
         AttemptRow { is_running: true, .. } => (ThemeToken::Accent, "●"),
         AttemptRow { reached: true, .. } => (ThemeToken::Success, "✓"),
         AttemptRow { .. } => (ThemeToken::Muted, "×"),
     };
-    let outcome = format!("{} {mark} {}", row.number, printable_line(&row.outcome));
-    let parts = [&row.changed, &row.time, &row.cost].map(String::as_str);
-    let right = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
-    let room = usize::from(width).saturating_sub(wrap::cells(&outcome) + wrap::cells(&right) + 4);
-    let model = printable_line(&row.model);
-    let model = wrap::truncate(&model, u16::try_from(room).unwrap_or(u16::MAX)).into_owned();
-    let left = vec![Span::styled(outcome, theme.style(token)), Span::raw(format!("  {model}"))];
-    both_ends(left, vec![Span::styled(right, theme.style(ThemeToken::Muted))], width)
+    (token, format!("{} {mark} {}", row.number, printable_line(&row.outcome)))
 }
 
-/// The task, the selected attempt's session, and what an action led to.
+fn figures(row: &AttemptRow) -> String {
+    let parts = [&row.changed, &row.time, &row.cost].map(String::as_str);
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
+}
+
+/// The task, the selected attempt's session, with the figures that its row has no room for, and what an action led to.
 fn below(view: &AttemptsView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
-    let session = view.list.row().map(|row| format!("session {} · {}", row.session, row.place));
+    let task = wrap::truncate(view.task.as_str(), width.saturating_mul(2));
+    let session = view.list.row().map(|row| {
+        let session = format!("session {} · {}", row.session, row.place);
+        let all = figures(row);
+        match figures_beside(&all, wrap::cells(&outcome(row).1), 0, width) == all {
+            true => session,
+            false => format!("{all} · {session}"),
+        }
+    });
     let about = session.as_ref().map(|session| {
-        [("", ThemeToken::Muted), (view.task.as_str(), ThemeToken::Text), (session, ThemeToken::Muted)]
+        [("", ThemeToken::Muted), (task.as_ref(), ThemeToken::Text), (session, ThemeToken::Muted)]
     });
     lines_below(about.as_ref().map_or(&[], |about| about), view.list.said.as_ref(), theme, width)
 }

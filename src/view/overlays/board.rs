@@ -134,7 +134,7 @@ fn line(row: &LiveRow, is_here: bool, now: i64, width: u16, theme: &Theme) -> Li
     let here = if is_here { " · here" } else { "" };
     let age = time_format::age(now.saturating_sub(row.changed));
     let right = format!("{}{here} · {age}", printable_line(&format!("{server}{folder}")));
-    state_row(&state, token, STATES, &title, right, width, theme)
+    state_row(&state, token, STATES, &title, &right, width, theme)
 }
 
 /// The lines about servers that are not connected.

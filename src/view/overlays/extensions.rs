@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, inner_width};
-use super::list::{Below, FilterRow, ListBox, report, wrap_text};
+use super::list::{Below, FilterRow, ListBox, figures_beside, report, wrap_text};
 use crate::panel::both_ends;
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
@@ -66,12 +66,13 @@ fn line(row: &ExtensionRow, width: u16, theme: &Theme) -> Line<'static> {
     let state = format!("{mark}{}", row.state.name());
     let pad = " ".repeat(STATES.saturating_sub(wrap::cells(&state)) + 1);
     let name = printable_line(&row.name).into_owned();
-    let mut left = vec![Span::styled(format!("{state}{pad}"), theme.style(token)), Span::raw(name)];
     let tokens = row.tokens.map(|tokens| match tokens {
         1 => "1 token · ".to_owned(),
         tokens => format!("{} tokens · ", token_count::tokens(tokens)),
     });
     let right = format!("{}{}", tokens.unwrap_or_default(), row.source.name());
+    let right = figures_beside(&right, STATES + 1, wrap::cells(&name), width);
+    let mut left = vec![Span::styled(format!("{state}{pad}"), theme.style(token)), Span::raw(name)];
     let used: usize =
         left.iter().map(|span| wrap::cells(&span.content)).sum::<usize>() + wrap::cells(&right) + 4;
     if let Some(room) = usize::from(width).checked_sub(used).filter(|room| *room > 10) {

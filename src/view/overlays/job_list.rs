@@ -76,7 +76,7 @@ fn line(row: &JobRow, now: i64, width: u16, theme: &Theme) -> Line<'static> {
     let kept = if row.kept { "kept · " } else { "" };
     let right = format!("{kept}{}", resource_usage(row, now));
     let command = format!("{} {}", row.id, printable_line(&row.command));
-    state_row(&state, token, STATES, &command, right, width, theme)
+    state_row(&state, token, STATES, &command, &right, width, theme)
 }
 
 /// The details of the selected job.

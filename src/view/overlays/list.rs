@@ -15,6 +15,15 @@ use tau_app::line_edit::LineEdit;
 use tau_app::overlays::list::{List, ListRow, Report};
 use tau_app::printable::printable_line;
 
+/// The cells that a name keeps in front of the figures about it.
+const NAME: usize = 12;
+/// The text between two figures.
+const FIGURE: &str = " · ";
+/// The cells of a row between a name and figures, and at its end.
+const GAP: usize = 3;
+/// The minimum number of cells for the start of a figure to be useful.
+const MIN_FIGURE: usize = 8;
+
 #[derive(Default)]
 pub(crate) enum FilterRow<'a> {
     #[default]
@@ -190,21 +199,36 @@ pub(crate) fn choice_mark(is_selected: bool) -> (&'static str, ThemeToken) {
     if is_selected { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) }
 }
 
-/// A row of a list: a state in so many columns, a text that is cut if need be, and facts at the right end.
+/// A row of a list: a state in so many columns, a name that is cut if need be, and figures at the right end.
 pub(crate) fn state_row(
     state: &str,
     token: ThemeToken,
     columns: usize,
-    text: &str,
-    right: String,
+    name: &str,
+    figures: &str,
     width: u16,
     theme: &Theme,
 ) -> Line<'static> {
     let state = format!("{state:<columns$} ");
-    let room = usize::from(width).saturating_sub(wrap::cells(&state) + wrap::cells(&right) + 2);
-    let text = wrap::truncate(text, u16::try_from(room).unwrap_or(u16::MAX)).into_owned();
-    let left = vec![Span::styled(state, theme.style(token)), Span::raw(text)];
-    both_ends(left, vec![Span::styled(right, theme.style(ThemeToken::Muted))], width)
+    let figures = figures_beside(figures, wrap::cells(&state), wrap::cells(name), width);
+    let left = vec![Span::styled(state, theme.style(token)), Span::raw(name.to_owned())];
+    both_ends(left, vec![Span::styled(figures, theme.style(ThemeToken::Muted))], width)
+}
+
+/// The first of these figures, which ` · ` separates, that leave a name behind `before` cells its whole length or at
+/// least [`NAME`] cells; if there is room for a part of the first one only, that.
+pub(crate) fn figures_beside(figures: &str, before: usize, name: usize, width: u16) -> String {
+    let room = usize::from(width).saturating_sub(before + name.min(NAME) + GAP);
+    let ends = figures.match_indices(FIGURE).map(|(at, _)| at).chain([figures.len()]);
+    let fitting = ends.filter_map(|end| figures.get(..end)).take_while(|part| wrap::cells(part) <= room);
+    match fitting.last() {
+        Some(fitting) => fitting.to_owned(),
+        None if room < MIN_FIGURE => String::new(),
+        None => {
+            let first = figures.split(FIGURE).next().unwrap_or_default();
+            wrap::truncate(first, u16::try_from(room).unwrap_or(u16::MAX)).into_owned()
+        }
+    }
 }
 
 /// The lines below a list: texts about the selected row, and the report on the last action.
@@ -254,4 +278,30 @@ pub(crate) fn draw_filter(
     let right = vec![Span::styled(note, theme.style(ThemeToken::Muted))];
     buffer.set_line(inner.x, inner.y, &both_ends(left, right, inner.width), inner.width);
     (inner.x + column.min(inner.width.saturating_sub(1)), inner.y)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_give_way_to_the_name_that_they_are_about() {
+        let all =
+            ["3.1s · cpu 0.0 s · 1.4 MB", "a-very-long-name-of-a-worktree · here · 3 min ago", "now", ""];
+        for (width, figures, name) in (28..120)
+            .flat_map(|width| all.map(|figures| (width, figures, [3, 12, 60])))
+            .flat_map(|(width, figures, names)| names.map(|name| (width, figures, name)))
+        {
+            let (name, theme) = ("N".repeat(name), Theme::plain());
+            let row = state_row("● running", ThemeToken::Accent, 9, &name, figures, width, &theme);
+            let text: String = row.spans.iter().map(|span| span.content.as_ref()).collect();
+            let kept = text.matches('N').count();
+            // The last cell of a name that is cut says so.
+            assert!(kept + 1 >= name.len().min(NAME), "{width} {text}");
+            assert!(kept == name.len() || text.contains('…'), "{width} {text}");
+            assert!(wrap::cells(&text) < usize::from(width), "{width} {text}");
+        }
+        let shown = |width| figures_beside(all[0], 10, 60, width);
+        assert_eq!([36, 46, 80].map(shown), ["3.1s", "3.1s · cpu 0.0 s", all[0]]);
+    }
 }
