@@ -261,6 +261,46 @@ async fn an_interrupt_stops_all_attempts_and_their_processes() {
     assert_eq!(tau(&home, &["attempts", "drop"]).await.out, "removed 2 attempts\n");
 }
 
+/// Whatever ends tau while it makes the copies: nothing is left of them that looks like an attempt.
+#[tokio::test]
+async fn copies_that_are_stopped_halfway_are_removed() {
+    let home = home(|_, _| says_using("Done.", 10)).await;
+    script(&home, "git init -q; echo x >file; git add .; git commit -qm x; mkdir ../bin").await;
+    let (bin, path) = (home.dir.path().join("bin"), std::env::var("PATH").unwrap());
+    let slow = format!(
+        "#!/bin/sh\ncase \"$*\" in *'worktree add'*) touch {}/copying; sleep 0.5;; esac\nPATH={path} exec git \"$@\"\n",
+        bin.display()
+    );
+    std::fs::write(bin.join("git"), slow).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(bin.join("git"), mode).unwrap();
+    let copying = bin.join("copying");
+    for (signal, code) in [
+        (rustix::process::Signal::INT, Some(130)),
+        (rustix::process::Signal::TERM, Some(143)),
+        (rustix::process::Signal::KILL, None),
+    ] {
+        let mut command = program(&home, &["-n", "4", "--model", "own/a", "--until", "false", "go"]);
+        let child = command.env("PATH", format!("{}:{path}", bin.display())).spawn().unwrap();
+        let is_copying = || copying.exists();
+        crate::time_limit::until(crate::time_limit::SOON, is_copying, || "nothing is copied".to_owned());
+        let pid = rustix::process::Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        let output = child.wait_with_output().in_time("the end").await.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), code, "{said}");
+        assert_eq!(said.contains("no attempt has begun"), code.is_some(), "{said}");
+        // One that was killed has left a git behind, which still copies.
+        tokio::time::sleep(std::time::Duration::from_millis(if code.is_none() { 1_000 } else { 0 })).await;
+        let listed = tau(&home, &["attempts"]).await;
+        assert!(!listed.out.contains("not finished"), "{}", listed.out);
+        assert_eq!(copies(&home), Vec::<PathBuf>::new());
+        script(&home, "test -z \"$(git for-each-ref refs/tau)\"; test $(git worktree list | wc -l) = 1")
+            .await;
+        std::fs::remove_file(&copying).unwrap();
+    }
+}
+
 #[tokio::test]
 async fn what_attempts_have_is_found_after_a_kill_and_dropping_stops_their_commands() {
     let nap = rare_sleep();

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Attempt, Attempts, KEPT, folder};
 use crate::worktrees::git::{self, Git, Repository};
@@ -26,13 +27,14 @@ pub(super) struct NewAttempts {
     pub notes: Vec<String>,
 }
 
-/// Makes the copies, and the record about them.
+/// Makes the copies, and the record about them, for a check and a task. Fails when `stop` is set meanwhile; then nothing
+/// of them is left.
 pub(super) fn make(
     paths: &Paths,
     dir: &Path,
     count: u32,
-    check: &str,
-    task: &str,
+    (check, task): (&str, &str),
+    stop: &AtomicBool,
 ) -> Result<NewAttempts, UserError> {
     let cannot = |why: UserError| UserError::new(format!("cannot copy {}", dir.display())).because(why);
     let dir = dir.canonicalize().map_err(|error| cannot(UserError::of(error)))?;
@@ -64,7 +66,7 @@ pub(super) fn make(
         attempts: Vec::new(),
     };
     let begun = begin_work(paths, &attempts);
-    match begun.and_then(|lock| Ok((lock, fill(paths, &mut attempts, count)?))) {
+    match begun.and_then(|lock| Ok((lock, fill(paths, &mut attempts, count, stop)?))) {
         Ok((lock, notes)) => Ok(NewAttempts { attempts, lock, notes }),
         Err(why) => {
             // Nothing has run in them.
@@ -124,7 +126,12 @@ fn check_size(dir: &Path) -> Result<(), UserError> {
     Ok(())
 }
 
-fn fill(paths: &Paths, attempts: &mut Attempts, count: u32) -> Result<Vec<String>, UserError> {
+fn fill(
+    paths: &Paths,
+    attempts: &mut Attempts,
+    count: u32,
+    stop: &AtomicBool,
+) -> Result<Vec<String>, UserError> {
     let git = attempts.git();
     let head = git.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
     if attempts.private {
@@ -146,6 +153,9 @@ fn fill(paths: &Paths, attempts: &mut Attempts, count: u32) -> Result<Vec<String
     let folder = folder.canonicalize().map_err(|error| error.to_string())?;
     let mut notes = Vec::new();
     for number in 1..=count {
+        if stop.load(Ordering::Relaxed) {
+            return Err("it was stopped".into());
+        }
         let path = folder.join(format!("attempt-{}-{number}", attempts.id));
         attempts.attempts.push(Attempt { number, path: path.clone(), ..Attempt::default() });
         // The record comes first: what it names can be swept.

@@ -188,7 +188,7 @@ pub(crate) fn all(paths: &Paths, dir: &Path) -> Vec<Attempts> {
     let mut all: Vec<Attempts> = files
         .filter(|file| file.extension().is_some_and(|end| end == "json"))
         .filter_map(|file| read_record(&file))
-        .filter(|attempts| dir.starts_with(&attempts.top))
+        .filter(|attempts| dir.starts_with(&attempts.top) && !take::sweep_unbegun(paths, attempts))
         .collect();
     all.iter_mut().for_each(|attempts| recover::recover(paths, attempts));
     all.sort_by_key(|attempts| std::cmp::Reverse(attempts.started));

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
@@ -35,6 +36,9 @@ use tau_tools::user_error::UserError;
 
 /// Maximum number of characters of the task in the record.
 const MAX_TASK: usize = 400;
+
+/// The report that a signal came before anything was begun.
+const STOPPED: &str = "stopped while the directory was copied; no attempt has begun";
 
 /// The time between two reports of progress.
 const REPORTS: Duration = Duration::from_secs(1);
@@ -94,76 +98,129 @@ fn run_prompts(
     is_json: bool,
     session: Option<String>,
 ) -> Exit {
-    match begin(args, read, session) {
-        Ok((begun, prompts)) => {
-            let options = PrintOptions {
-                prompts,
-                goal: args.goal(),
-                timeout: args.timeout.map(Duration::from_secs),
-                is_one_of_several: true,
-                ..PrintOptions::default()
-            };
-            with_signals(async move |signals| work(begun, options, is_json, signals).await)
-        }
+    let (plan, prompts) = match Plan::read(args, read) {
+        Ok(read) => read,
+        Err(refusal) => return refusal.fail(),
+    };
+    let options = PrintOptions {
+        prompts,
+        goal: args.goal(),
+        timeout: args.timeout.map(Duration::from_secs),
+        is_one_of_several: true,
+        ..PrintOptions::default()
+    };
+    with_signals(async move |mut signals| match prepare(plan, session, &mut signals).await {
+        Ok(begun) => work(begun, options, is_json, signals).await,
         Err(refusal) => refusal.fail(),
+    })
+}
+
+/// The order, checked before anything is copied.
+struct Plan {
+    args: CliArgs,
+    models: Vec<Option<String>>,
+    setup: Setup,
+    task: String,
+}
+
+impl Plan {
+    /// Checks the arguments and reads the prompts.
+    fn read(
+        args: &CliArgs,
+        read: impl FnOnce(&Setup) -> Result<Vec<CliPrompt>, UserError>,
+    ) -> Result<(Self, Vec<CliPrompt>), Refusal> {
+        if args.attempts.is_some_and(|count| count > MOST_ATTEMPTS) {
+            return Err(Refusal::usage(format!("at most {MOST_ATTEMPTS} attempts at once (-n)")));
+        }
+        let models: Vec<Option<String>> = match &args.settings.0.model {
+            Some(names) => names.split(',').map(|name| Some(name.trim().to_owned())).collect(),
+            None => vec![None],
+        };
+        let setup = Setup::read(with_model(args, &models, 0), print::PROFILE)?;
+        let prompts = read(&setup).map_err(Refusal::config)?;
+        for number in 0..models.len() {
+            Setup::read_at(with_model(args, &models, number), print::PROFILE, &setup.cwd)?.with_model()?;
+        }
+        crash::install(setup.paths.state.clone());
+        let task = prompts.first().map(|prompt| prompt.text.chars().take(MAX_TASK).collect());
+        let plan = Plan { args: args.clone(), models, setup, task: task.unwrap_or_default() };
+        Ok((plan, prompts))
+    }
+
+    /// Makes the copies, and composes an agent for each. Fails when `stop` is set while they are made.
+    fn begin(self, session: Option<String>, stop: &AtomicBool) -> Result<PreparedRun, Refusal> {
+        let Plan { args, models, setup, task } = self;
+        let (count, check) = (args.attempts.unwrap_or(1), args.until.as_deref().unwrap_or_default());
+        let made = copies::make(&setup.paths, &setup.cwd, count, (check, &task), stop);
+        let copies::NewAttempts { mut attempts, lock, notes } = made.map_err(Refusal::config)?;
+        attempts.session = session;
+        setup.notices.iter().chain(&notes).for_each(|notice| warn(notice));
+        let (mut ready, below) = (Vec::new(), attempts.below().to_owned());
+        for (index, attempt) in attempts.attempts.iter_mut().enumerate() {
+            let dir = worktrees::folder_below(&attempt.path, &below);
+            let args = with_model(&args, &models, index);
+            let composed = Setup::read_at(args, print::PROFILE, &dir).and_then(|setup| {
+                let mut session = sessions::open(&setup)?;
+                session.survey();
+                let setup = setup.continuing(&session).with_model()?;
+                attempt.session = session.info().id.clone();
+                attempt.model = setup.model.as_ref().map(|model| format!("{}/{}", model.provider, model.id));
+                let agent = setup.agent(session)?;
+                Ok(Ready { setup, agent })
+            });
+            match composed {
+                Ok(composed) => ready.push(composed),
+                Err(refusal) => {
+                    let _ = super::take::sweep_own(&setup.paths, &attempts);
+                    return Err(refusal);
+                }
+            }
+        }
+        attempts.save(&setup.paths).map_err(Refusal::config)?;
+        Ok(PreparedRun { attempts, ready, setup, _lock: lock })
     }
 }
 
-/// Makes the copies, and composes an agent for each.
-fn begin(
-    args: &CliArgs,
-    read: impl FnOnce(&Setup) -> Result<Vec<CliPrompt>, UserError>,
-    session: Option<String>,
-) -> Result<(PreparedRun, Vec<CliPrompt>), Refusal> {
-    let count = args.attempts.unwrap_or(1);
-    if count > MOST_ATTEMPTS {
-        return Err(Refusal::usage(format!("at most {MOST_ATTEMPTS} attempts at once (-n)")));
+/// The arguments of the attempt with this number: the models take turns.
+fn with_model(args: &CliArgs, models: &[Option<String>], number: usize) -> CliArgs {
+    let mut args = args.clone();
+    args.settings.0.model = models.get(number % models.len().max(1)).cloned().flatten();
+    args
+}
+
+impl PreparedRun {
+    /// Removes all copies: nothing has run in them.
+    fn sweep(&self) {
+        let _ = super::take::sweep_own(&self.setup.paths, &self.attempts);
     }
-    let check = args.until.as_deref().unwrap_or_default();
-    let models: Vec<Option<String>> = match &args.settings.0.model {
-        Some(names) => names.split(',').map(|name| Some(name.trim().to_owned())).collect(),
-        None => vec![None],
-    };
-    let with_model = |number: usize| {
-        let mut args = args.clone();
-        args.settings.0.model = models.get(number % models.len().max(1)).cloned().flatten();
-        args
-    };
-    // What is wrong with the arguments is said before anything is copied.
-    let setup = Setup::read(with_model(0), print::PROFILE)?;
-    let prompts = read(&setup).map_err(Refusal::config)?;
-    for number in 0..models.len() {
-        Setup::read_at(with_model(number), print::PROFILE, &setup.cwd)?.with_model()?;
-    }
-    crash::install(setup.paths.state.clone());
-    let task: String =
-        prompts.first().map(|prompt| prompt.text.chars().take(MAX_TASK).collect()).unwrap_or_default();
-    let made = copies::make(&setup.paths, &setup.cwd, count, check, &task).map_err(Refusal::config)?;
-    let copies::NewAttempts { mut attempts, lock, notes } = made;
-    attempts.session = session;
-    setup.notices.iter().chain(&notes).for_each(|notice| warn(notice));
-    let (mut ready, below) = (Vec::new(), attempts.below().to_owned());
-    for (index, attempt) in attempts.attempts.iter_mut().enumerate() {
-        let dir = worktrees::folder_below(&attempt.path, &below);
-        let composed = Setup::read_at(with_model(index), print::PROFILE, &dir).and_then(|setup| {
-            let mut session = sessions::open(&setup)?;
-            session.survey();
-            let setup = setup.continuing(&session).with_model()?;
-            attempt.session = session.info().id.clone();
-            attempt.model = setup.model.as_ref().map(|model| format!("{}/{}", model.provider, model.id));
-            let agent = setup.agent(session)?;
-            Ok(Ready { setup, agent })
-        });
-        match composed {
-            Ok(composed) => ready.push(composed),
-            Err(refusal) => {
-                let _ = super::take::sweep_own(&setup.paths, &attempts);
-                return Err(refusal);
+}
+
+/// Makes the copies beside the watch for signals: the first one stops that and removes them, the second one ends at once.
+async fn prepare(plan: Plan, session: Option<String>, signals: &mut Signals) -> Result<PreparedRun, Refusal> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let mut begun = tokio::task::spawn_blocking(move || plan.begin(session, &stopped));
+    let mut ended = None;
+    loop {
+        tokio::select! {
+            begun = &mut begun => {
+                let begun = begun.map_err(|error| Refusal::config(&error))?;
+                return match ended {
+                    None => begun,
+                    Some(exit) => {
+                        begun.iter().for_each(PreparedRun::sweep);
+                        Err(Refusal { exit, text: STOPPED.to_owned() })
+                    }
+                };
             }
+            caught = signals.next() => if let Some(exit) = caught.exit() {
+                if ended.replace(exit).is_some() {
+                    return Err(Refusal { exit, text: STOPPED.to_owned() });
+                }
+                stop.store(true, Ordering::Relaxed);
+            },
         }
     }
-    attempts.save(&setup.paths).map_err(Refusal::config)?;
-    Ok((PreparedRun { attempts, ready, setup, _lock: lock }, prompts))
 }
 
 /// Runs all agents to their ends, and reports the results.

@@ -120,6 +120,12 @@ pub(crate) fn sweep(paths: &Paths, attempts: &Attempts) -> Result<usize, UserErr
     sweep_own(paths, attempts).map(|()| stopped)
 }
 
+/// Removes copies in which nothing has begun, as tau was killed while it made them; returns whether these were such.
+pub(super) fn sweep_unbegun(paths: &Paths, attempts: &Attempts) -> bool {
+    attempts.attempts.iter().all(|attempt| attempt.session.is_empty())
+        && matches!(attempts.try_lock(paths), Ok(Some(_lock)) if sweep_own(paths, attempts).is_ok())
+}
+
 /// The refusal to remove copies in which attempts are at work.
 fn at_work() -> UserError {
     UserError::new("the attempts are still running").remedy("wait, or stop them first")
