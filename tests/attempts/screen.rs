@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{bash, server};
-use crate::live::other_terminal;
+use crate::live::{only_id, other_terminal};
 use crate::screen::Screen;
 use crate::support::processes::{alive, rare_sleep};
 use crate::support::program::says_using;
@@ -104,8 +104,13 @@ async fn attempts_are_begun_watched_and_taken_on_the_screen() {
         screen.wait_for("the attempts have ended: 2 of 3 succeeded, $0.060");
         assert!(super::text(&screen.home().join("work/lines")).starts_with("one\n"));
         assert_eq!(attempts_of(screen), Vec::<PathBuf>::new());
+        let id = only_id(screen.home());
         enter(screen, "/quit");
         screen.wait_for("this session has cost $0.0600");
+        screen.wait_for("exit=0");
+        // It is kept though nothing was said in it.
+        let again = other_terminal(screen.home(), &format!("$TAU_BIN --session {id}"));
+        again.wait_for("$0.06");
     })
     .await;
 }

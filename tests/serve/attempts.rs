@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::{Served, command, ready};
 use super::create;
-use crate::support::program::{calls, models_file, says};
+use crate::support::program::{calls, calls_all, models_file, says};
 use crate::support::server::Server;
 use crate::time_limit::InTime;
 
@@ -92,4 +92,48 @@ async fn attempts_are_begun_compared_taken_and_removed() {
     assert!(cwd.ends_with("/side"), "{cwd}");
     assert_ne!(moved["session"]["id"], json!(id));
     server.send("POST", &format!("{path}/worktree"), &json!({ "name": "../x" })).await.is(422);
+}
+
+/// Closing a session ends its attempts, and what they have cost is in it, though nothing was said.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_is_closed_ends_its_attempts_and_keeps_their_cost() {
+    let wait = calls_all(&[("bash", json!({ "command": "touch begun; sleep 60" }))], 10);
+    let provider = Server::start(vec![wait]).await;
+    let dir = tempfile::tempdir().unwrap();
+    let (home, work) = (dir.path().join("tau"), dir.path().join("work"));
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::create_dir_all(&work).unwrap();
+    let models = models_file(&provider.url(), "cost = { input = 1000.0, output = 0.0 }");
+    std::fs::write(home.join("models.toml"), models).unwrap();
+    git(&work, &["init", "-q"]).await;
+    git(&work, &["commit", "-qm", "x", "--allow-empty"]).await;
+    let mut tau = command(dir.path(), &["--listen", "127.0.0.1:0"], &["--log", "off"]);
+    tau.env("TAU_HOME", &home).env("TAU_PERMISSION_MODE", "auto").env("HOME", dir.path()).current_dir(&work);
+    let (child, address, token) = ready(tau).await;
+    let server = Served { child, address, token, dir };
+    let id = create(&server, json!({ "model": "own/m", "name": "A name" })).await;
+    let path = format!("/api/sessions/{id}");
+    let order = json!({ "count": 1, "until": "false", "task": "go" });
+    server.send("POST", &format!("{path}/attempts"), &order).await.is(202);
+    let begun = async {
+        loop {
+            let list = server.send("GET", &format!("{path}/attempts"), &Value::Null).await.is(200).json();
+            if list["attempts"][0]["place"]
+                .as_str()
+                .is_some_and(|place| std::path::Path::new(place).join("begun").exists())
+            {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    begun.in_time("the attempt to begin").await;
+    server.send("POST", &format!("{path}/close"), &Value::Null).await.is(204);
+    let shown = server.send("GET", &path, &Value::Null).await.is(200).json();
+    assert_eq!((&shown["live"], &shown["name"]), (&json!(false), &json!("A name")), "{shown}");
+    // This opens it again.
+    let opened = server.send("PATCH", &path, &json!({})).await.is(200).json();
+    assert_eq!(opened["usage"]["cost"]["total"], json!(0.01), "{opened}");
+    let list = server.send("GET", &format!("{path}/attempts"), &Value::Null).await.is(200).json();
+    assert_eq!(list["running"], json!(false), "{list}");
 }

@@ -367,13 +367,14 @@ impl Session {
     }
 
     /// Appends what a request beside the conversation cost. It counts in the totals, and the conversation stays
-    /// where it is. If the file cannot be written, the entry is kept in memory.
+    /// where it is. Money is worth a file, whether or not anything was said. If it cannot be written, the entry is kept
+    /// in memory.
     pub fn append_usage(&mut self, usage: Value) -> Result<(), SessionError> {
         self.take_external_appends();
         let leaf = self.tree.leaf().map(|leaf| leaf.id.clone());
         let mut entry = self.grow(Body::Other { line: Box::default() });
         entry.body = Body::Other { line: entry.line_of("usage", json!({ "usage": usage })).into() };
-        let written = self.put(entry, Flush::Later);
+        let written = self.put(entry, Flush::Now);
         self.tree.move_leaf(leaf.as_deref());
         written
     }

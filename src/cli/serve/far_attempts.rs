@@ -79,6 +79,17 @@ async fn count(live: &LiveSession, dollars: f64) {
     }
 }
 
+/// Stops the attempts of a session that ends, and waits until it has counted them, but not for long.
+pub(super) async fn end(live: &LiveSession) {
+    let services = live.services();
+    let mut far = services.hosted.far.subscribe();
+    let is_over = |far: &FarAttempts| !matches!(far, FarAttempts::AtWork);
+    let is_at_work = !is_over(&far.borrow());
+    if is_at_work && services.hosted.stop() {
+        let _ = tokio::time::timeout(PATIENCE, far.wait_for(is_over)).await;
+    }
+}
+
 /// How the attempts of a session have ended; `None` if they are at work for some time yet.
 pub(super) async fn end_of(live: &LiveSession) -> Option<ScreenReply> {
     let services = live.services();

@@ -16,6 +16,7 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 use tokio::task::spawn_blocking;
 
 use super::facts::Facts;
+use super::far_attempts;
 use super::live::LiveSession;
 use super::metrics::{LiveCounts, Metrics};
 use super::problem::Problem;
@@ -390,6 +391,7 @@ impl Hub {
         let live = self.find(id).ok_or_else(|| not_open(id))?;
         // Who opens it next finds the mode that was chosen last.
         rights::keep_mode_of(&self.setup.paths, &live, true);
+        far_attempts::end(&live).await;
         live.end().await;
         Ok(())
     }

@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 
 use super::{Hub, blocking, in_use};
+use crate::serve::far_attempts;
 use crate::serve::live::Fate;
 use crate::serve::problem::Problem;
 use tau_agent::session::lock;
@@ -23,6 +24,7 @@ impl Hub {
         let _opening = self.opening.lock().await;
         let live = self.find(id);
         if let Some(live) = &live {
+            far_attempts::end(live).await;
             live.end_to_delete().await;
         }
         let removed = self.remove(id, live.is_some()).await;
