@@ -132,6 +132,32 @@ async fn a_session_of_another_tau_is_listed_read_answered_and_steered() {
     server.send("POST", &format!("{path}/archive"), &json!({ "archived": 1 })).await.is(400);
 }
 
+/// As on the board of a terminal, the row of a parent covers helpers that were interrupted with it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn interrupted_helpers_have_no_rows() {
+    let (server, _provider, id) = beside(vec![says("All is clean.")], "ask").await;
+    row(&server, &id, "done").await;
+    let folders = std::fs::read_dir(server.dir.path().join("sessions")).unwrap();
+    let mut files = folders.flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
+    let file =
+        files.find_map(|file| Some(file.unwrap().path()).filter(|path| path.to_string_lossy().contains(&id)));
+    let file = file.unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let [alone, helper] = [1, 2].map(|number| format!("0199aaaa-0000-7000-8000-00000000000{number}"));
+    for (new, parent) in [(&alone, None), (&helper, Some(&id))] {
+        std::fs::write(file.to_string_lossy().replace(&id, new), text.replace(&id, new)).unwrap();
+        let record = json!({"id": new, "title": "t", "state": "running", "directory": server.dir.path(), "parent": parent});
+        let place = server.dir.path().join(format!("logs/live/{new}.json"));
+        std::fs::write(place, record.to_string()).unwrap();
+    }
+    let listed = row(&server, &alone, "failed").await;
+    assert_eq!(listed["parent"], Value::Null);
+    let list = server.send("GET", "/api/sessions?open=true", &Value::Null).await.is(200).json();
+    let ids: Vec<&str> =
+        list["sessions"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert!(ids.contains(&id.as_str()) && !ids.contains(&helper.as_str()), "{ids:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_of_another_tau_is_stopped_and_no_stranger_reaches_it() {
     let (server, _provider, id) =

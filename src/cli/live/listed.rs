@@ -49,9 +49,7 @@ impl RowCache {
         if let Some(known) = self.known.as_ref().filter(is_current) {
             return known.rows.clone();
         }
-        // The notice about the parent covers an interrupted helper.
-        let is_row = |found: &FoundRecord| found.is_live || found.record.parent.is_none();
-        let found: Vec<FoundRecord> = record::all(paths).into_values().filter(is_row).collect();
+        let found: Vec<FoundRecord> = record::all(paths).into_values().filter(FoundRecord::has_row).collect();
         let at_work = found.iter().filter(|found| found.is_live && found.record.is_at_work());
         let at_work =
             at_work.map(|found| (found.record.pid, found.state() == LiveState::Suspended)).collect();

@@ -153,6 +153,11 @@ impl FoundRecord {
         !self.is_live && self.record.is_at_work()
     }
 
+    /// Whether it has a row of its own in lists. The notice about the parent covers an interrupted helper.
+    pub fn has_row(&self) -> bool {
+        self.is_live || self.record.parent.is_none()
+    }
+
     /// As a row of the board.
     pub fn row(self) -> LiveRow {
         let (state, is_live) = (self.state(), self.is_live);

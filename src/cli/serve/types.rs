@@ -228,7 +228,7 @@ pub(crate) struct SessionSummary {
     pub last_line: String,
     /// Whether the user has put it away.
     pub archived: bool,
-    /// The id of the session whose helper it is, while it works.
+    /// While it works: the id of the session whose helper it is, or of the attempts it is one of.
     pub parent: Option<String>,
 }
 
@@ -342,7 +342,7 @@ pub(crate) struct HistoryParams {
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HistoryOfSession {
-    /// As in `message_end`, oldest first.
+    /// As in `message_end`, oldest first. Calls that were interrupted have a result that says so.
     #[cfg_attr(test, schema(value_type = Vec<Object>))]
     pub messages: Vec<Value>,
     /// The titles of the calls in them, as on their panels, by call id.

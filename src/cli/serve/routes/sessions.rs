@@ -152,7 +152,9 @@ async fn records(app: &App) -> Result<HashMap<String, FoundRecord>, Problem> {
         return Ok(HashMap::new());
     }
     let app = app.clone();
-    blocking(move || app.elsewhere().map(Elsewhere::all).unwrap_or_default()).await
+    let mut found = blocking(move || app.elsewhere().map(Elsewhere::all).unwrap_or_default()).await?;
+    found.retain(|_, found| found.has_row());
+    Ok(found)
 }
 
 /// Shows a session. Does not open it.
