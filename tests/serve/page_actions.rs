@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::browser::Browser;
 use super::page::{check, enter, place, prompt, settled};
 use crate::support::program::{calls, says};
 
@@ -26,6 +27,56 @@ async fn a_command_is_changed_before_it_runs() {
     browser.until("document.querySelector('#transcript .markdown')?.innerText.includes('done')").await;
     assert_eq!(std::fs::read_to_string(server.dir.path().join("made.txt")).unwrap(), "two\n");
     assert!(upstream.requests().last().unwrap().contains("The user changed the command"));
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+/// What is typed at a question that somebody else answers goes to the message, as in a terminal; what was sent does not.
+#[tokio::test]
+async fn what_is_typed_at_a_question_that_is_answered_elsewhere_is_kept() {
+    let touch = |name: &str| calls("bash", &json!({ "command": format!("touch {name}") }));
+    let ask = calls("ask_user", &json!({"questions": [{"question": "Which?", "choices": ["a", "b"]}]}));
+    let acts = vec![touch("one"), touch("two"), ask, touch("three"), says("all is over")];
+    let Some((mut browser, server, _upstream)) = place(acts).await else { return };
+    enter(&mut browser, &server).await;
+    prompt(&mut browser, "go").await;
+    let id = browser.value("decodeURIComponent(location.hash.slice(4))").await;
+    let path = format!("/api/sessions/{}", id.as_str().unwrap());
+    let elsewhere = async |kind: &str, answer: Value| {
+        let shown = server.send("GET", &path, &Value::Null).await.is(200).json();
+        let id = shown[kind][0]["id"].as_str().unwrap_or_else(|| panic!("{shown}")).to_owned();
+        server.send("POST", &format!("{path}/{kind}/{id}"), &answer).await.is(204);
+    };
+    let message = "document.querySelector('#prompt').value";
+    let typing = async |browser: &mut Browser, field: &str, text: &str| {
+        browser.until(&format!("document.querySelector('{field}')")).await;
+        browser.value(&format!("document.querySelector('{field}').focus()")).await;
+        browser.write(text).await;
+    };
+    typing(&mut browser, ".ask .foot input", "do not do it").await;
+    elsewhere("approvals", json!({ "decision": "allow" })).await;
+    browser.until(&format!("{message} === 'do not do it'")).await;
+    // The Enter that was meant for the question sends nothing.
+    browser.value("document.querySelector('#prompt').focus()").await;
+    browser.press("Enter", 13).await;
+    assert_eq!(browser.value(message).await, json!("do not do it"));
+    browser.until("document.querySelector('.ask pre')?.innerText.includes('two')").await;
+    settled(&mut browser).await;
+    browser.click(".ask button.edit").await;
+    typing(&mut browser, ".ask textarea", " and more").await;
+    elsewhere("approvals", json!({ "decision": "allow" })).await;
+    browser.until(&format!("{message}.includes('and more') && {message}.includes('touch two')")).await;
+    browser.value("document.querySelector('#prompt').value = ''").await;
+    typing(&mut browser, ".ask fieldset input[type=text]", "my own words").await;
+    elsewhere("questions", json!({ "answers": [{ "choices": [0], "text": "" }] })).await;
+    browser.until(&format!("{message} === 'my own words'")).await;
+    browser.until("document.querySelector('.ask pre')?.innerText.includes('three')").await;
+    assert!(browser.text("#transcript").await.contains("what you typed for it is in the message box"));
+    browser.value("document.querySelector('#prompt').value = ''").await;
+    typing(&mut browser, ".ask .foot input", "no reason").await;
+    settled(&mut browser).await;
+    browser.click(".ask .primary").await;
+    browser.until("document.querySelector('#transcript').innerText.includes('all is over')").await;
+    assert_eq!(browser.value(message).await, json!(""));
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
 

@@ -54,10 +54,12 @@ export function quietly(place) {
 export function waiting(session, record, kind, gone, complain) {
   const send = async (value) => {
     card.querySelectorAll("button").forEach((button) => { button.disabled = true; });
+    card.dataset.sent = "";
     try {
       await (kind === "approval" ? api.decide : api.answer)(session, record.id, value);
       gone();
     } catch (error) {
+      delete card.dataset.sent;
       if (error.status === 404) return gone();
       card.querySelectorAll("button").forEach((button) => { button.disabled = false; });
       complain(error);
@@ -65,6 +67,13 @@ export function waiting(session, record, kind, gone, complain) {
   };
   const card = kind === "approval" ? approval(record, send) : question(record, send);
   return card;
+}
+
+/** What was typed into a card, and not sent. */
+export function typed(card) {
+  if ("sent" in card.dataset) return "";
+  const fields = [...card.querySelectorAll("textarea, input:not([type]), input[type=text]")];
+  return fields.filter((field) => field.value !== field.defaultValue).map((field) => field.value.trim()).filter(Boolean).join("\n");
 }
 
 /** The card of a call; `decide` sends a decision. */
@@ -92,7 +101,7 @@ function approval(request, decide) {
     if (asked(preview.command) === preview.command && !request.ran) {
       edit = element("button", { type: "button", class: "plain edit", onclick: () => {
         editor = element("textarea", { "aria-label": "The command", rows: Math.min(preview.command.split("\n").length + 1, 12), spellcheck: "false" });
-        editor.value = preview.command;
+        editor.defaultValue = editor.value = preview.command;
         shown.replaceWith(editor);
         edit.remove();
         if (always) always.remove();

@@ -1,7 +1,7 @@
 // The board: all sessions that are open, or have ended in the background, and what waits in them.
 
 import * as api from "/page/api.js";
-import { quietly, waiting } from "/page/asks.js";
+import { quietly, typed, waiting } from "/page/asks.js";
 import { ago, element, nameOf, visible } from "/page/text.js";
 
 const ORDER = ["waiting", "running", "suspended", "failed", "done", "idle"];
@@ -99,6 +99,8 @@ class Row {
     const card = this.cards.get(id);
     if (!card) return;
     const hadFocus = card.contains(document.activeElement);
+    // Somebody else has answered: what was typed here may still be sent as a message.
+    this.text.value = [this.text.value, typed(card)].filter(Boolean).join(" ");
     card.remove();
     this.cards.delete(id);
     this.board.hush();

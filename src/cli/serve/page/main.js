@@ -2,7 +2,7 @@
 
 import { Pictures, sessionDialog } from "/page/actions.js";
 import * as api from "/page/api.js";
-import { quietly, waiting } from "/page/asks.js";
+import { quietly, typed, waiting } from "/page/asks.js";
 import { Board } from "/page/board.js";
 import { Jobs } from "/page/jobs.js";
 import { Attempts, workDialog } from "/page/attempts.js";
@@ -70,12 +70,15 @@ async function refresh() {
 
 const board = new Board(at("board"), at("archived"), complain, () => drawBoard().catch(complain));
 const jobs = new Jobs(at("jobs"), complain);
-const attempts = new Attempts(at("attempts"), complain, (text, failed) => {
+const attempts = new Attempts(at("attempts"), complain, remark);
+
+/** Says something at the end of the conversation. */
+function remark(text, failed) {
   const stick = atEnd();
   transcript.note(text, failed);
   if (stick) toEnd();
   say(text);
-});
+}
 
 /** Draws the board, if no session is open. */
 async function drawBoard() {
@@ -99,11 +102,7 @@ function drawWaiting() {
   if (open) document.title = `${count ? `(${count}) ` : ""}${at("title").textContent} – tau`;
   for (const session of others) {
     if (announced.has(session.id) || !open?.drawn) continue;
-    const stick = atEnd();
-    const text = `another session waits for your answer: ${nameOf(session)}`;
-    transcript.note(text);
-    if (stick) toEnd();
-    say(text);
+    remark(`another session waits for your answer: ${nameOf(session)}`);
   }
   announced = new Set(others.map((session) => session.id));
 }
@@ -216,14 +215,17 @@ async function draw(session) {
   const [page, detail] = await Promise.all([api.readHistory(session.id), api.showSession(session.id)]);
   if (open !== session) return false;
   transcript.clear();
-  asks.clear();
-  at("asks").replaceChildren();
   page.messages.forEach((message) => transcript.add(message));
   transcript.title(page.titles);
   session.start = page.start;
   at("earlier").hidden = !page.left;
   session.last = page.replayFrom || page.lastEventId || null;
   show(session, detail);
+  // What is typed at a question that still waits stays there.
+  const ids = new Set([...(detail.approvals || []), ...(detail.questions || [])].map((record) => (record.request || record).id));
+  [...asks.keys()].filter((id) => !ids.has(id)).forEach(withdraw);
+  const last = page.messages.at(-1)?.role;
+  if (!detail.live && (last === "user" || last === "toolResult")) remark("the run ended here without an answer; a message continues it");
   session.drawn = true;
   toEnd();
   if (detail.live) jobs.load(session.id);
@@ -288,6 +290,7 @@ function take(session, record) {
     case "tool_execution_start": {
       const panel = transcript.panel(record.toolCallId, record.toolName);
       panel.args(record.args);
+      panel.ended = false;
       panel.state(waits(record.toolCallId) ? WAITS : "running…");
       break;
     }
@@ -309,10 +312,7 @@ function take(session, record) {
     case "run_stopped": transcript.note("a limit ended the run"); break;
     // A notice says why. What others have sent is theirs.
     case "prompt_refused":
-      if (session.sent.delete(record.text) && at("prompt").value !== record.text) {
-        at("prompt").value = [at("prompt").value, record.text].filter(Boolean).join("\n");
-        grow();
-      }
+      if (session.sent.delete(record.text) && at("prompt").value !== record.text) giveBack([record.text]);
       break;
     case "model_changed": model(record.model); break;
     case "tool_title": transcript.panel(record.toolCallId, "").title(record.title); break;
@@ -361,13 +361,11 @@ const WAITS = "waits for you";
 const waits = (call) => [...asks.values()].some((card) => card.dataset.call === call);
 
 function ask(session, record, kind) {
+  if (kind === "approval") transcript.panel(record.toolCallId, record.toolName).state(WAITS);
   if (asks.has(record.id)) return;
   const card = waiting(session.id, record, kind, () => withdraw(record.id), complain);
   asks.set(record.id, card);
-  if (kind === "approval") {
-    card.dataset.call = record.toolCallId;
-    transcript.panel(record.toolCallId, record.toolName).state(WAITS);
-  }
+  if (kind === "approval") card.dataset.call = record.toolCallId;
   at("asks").append(card);
   hush();
   state(session);
@@ -378,8 +376,14 @@ function withdraw(id) {
   const card = asks.get(id);
   if (!card) return;
   const hadFocus = card.contains(document.activeElement);
+  const kept = typed(card);
   card.remove();
   asks.delete(id);
+  if (kept) {
+    giveBack([kept]);
+    held = performance.now() + HELD;
+    remark("the question was answered elsewhere or withdrawn; what you typed for it is in the message box");
+  }
   if (card.dataset.call) transcript.panel(card.dataset.call, "").state("running…");
   hush();
   if (open) state(open);
@@ -430,6 +434,16 @@ function grow() {
   at("prompt").style.height = `${at("prompt").scrollHeight + 2}px`;
 }
 at("prompt").addEventListener("input", grow);
+
+/** Puts texts behind what is typed. */
+function giveBack(texts) {
+  at("prompt").value = [at("prompt").value, ...texts].filter(Boolean).join("\n");
+  grow();
+}
+/** How long an Enter that was meant for a question sends nothing, and until when. */
+const HELD = 1000;
+let held = 0;
+
 const pictures = new Pictures(complain);
 
 at("composer").addEventListener("submit", async (event) => {
@@ -475,7 +489,7 @@ document.addEventListener("keydown", (event) => {
   if (event.isComposing) return;
   if (event.target === at("prompt") && event.key === "Enter" && !event.shiftKey) {
     event.preventDefault();
-    at("composer").requestSubmit();
+    if (performance.now() > held) at("composer").requestSubmit();
   } else if (event.key === "Escape" && at("app").classList.contains("open")) {
     menu(false);
     at("menu").focus();
