@@ -444,6 +444,24 @@ fn the_socket_of_a_killed_process_is_removed_with_its_record_and_by_the_next_pro
     assert_eq!(home.run(&["stop", &next]).0, Some(0));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn no_call_of_a_killed_process_seems_to_wait_for_its_turn() {
+    let call = calls("bash", &json!({ "command": "touch made" }));
+    let server = Server::start(vec![call]).await;
+    let home = Home::new();
+    fs::create_dir_all(home.at("tau")).unwrap();
+    fs::write(home.at("tau/models.toml"), models_file(&server.url(), "")).unwrap();
+    let (code, out, err) = home.run(&["-b", "--permission-mode", "ask", "--model", "own/m", "begin"]);
+    assert_eq!(code, Some(0), "{err}");
+    let id = out.trim();
+    let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+    screen.wait_for("Yes");
+    kill_process(process_of(home.0.path(), id), Signal::KILL).unwrap();
+    screen.wait_for("send something to open it again");
+    screen.wait_for("not run");
+    assert!(!screen.text().contains("queued"), "{}", screen.text());
+}
+
 #[test]
 fn whoever_follows_a_session_that_is_killed_learns_how_to_continue() {
     let home = Home::new();

@@ -408,3 +408,35 @@ async fn an_open_session_says_that_another_one_waits() {
     browser.until("document.title === 'clean up – tau'").await;
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
+
+/// The calls of a session whose process was killed have ended, whether or not the page saw that, and so they stay.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_session_is_said_to_be_interrupted() {
+    let touch = calls("bash", &json!({ "command": "touch made" }));
+    let Some((mut browser, server, upstream)) = place(vec![touch, says("All is well.")]).await else {
+        return;
+    };
+    let id = begin_beside(&server, &upstream).await;
+    browser.go(&format!("http://{}/#token={}", server.address, server.token)).await;
+    browser.until("!document.querySelector('#app').hidden").await;
+    browser.value(&format!("location.hash = '#/s/{id}'")).await;
+    browser.until("document.querySelector('.ask .primary') !== null").await;
+    let live = server.dir.path().join(".local/state/tau/live");
+    let record =
+        std::fs::read(live.join(format!("{id}.json"))).unwrap_or_else(|_| panic!("no record in {live:?}"));
+    let pid = serde_json::from_slice::<Value>(&record).unwrap()["pid"].as_i64().unwrap();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let outcome = "document.querySelector('#transcript .panel .outcome')?.innerText";
+    let is_told = format!(
+        "{outcome} === 'not run' && document.querySelector('#transcript').innerText.includes('the run ended here without an answer')"
+    );
+    browser.until(&is_told).await;
+    assert_eq!(browser.value("document.querySelectorAll('.ask').length").await, 0);
+    browser.until("document.querySelector('#said').innerText.includes('without an answer')").await;
+    browser.call("Page.reload", json!({})).await;
+    browser.until(&is_told).await;
+    prompt(&mut browser, "once more").await;
+    browser.until("document.querySelector('#transcript').innerText.includes('All is well.')").await;
+    assert_eq!(browser.value(outcome).await, json!("not run"));
+}

@@ -32,7 +32,7 @@ pub(crate) fn initial_state(engine: &mut Engine) {
 pub(crate) fn report_session(engine: &mut Engine) {
     let session = engine.config.session.info().clone();
     let mut messages = engine.config.session.context().messages;
-    let missing = missing_results(engine);
+    let missing = missing_results(&engine.config.session);
     messages.extend(missing.iter().cloned());
     let titles = titles_of(&engine.config.tools, &messages);
     engine.emit(SessionEvent::SessionOpened { session, messages, titles });

@@ -32,7 +32,7 @@ mod attend;
 mod background_jobs;
 pub mod base;
 pub mod behavior;
-pub(crate) mod calls;
+pub mod calls;
 mod commands;
 mod compact;
 pub mod config;

@@ -10,7 +10,7 @@ use super::command_panel::CommandPanel;
 use super::paging::Paging;
 use super::panel::{CallState, PanelOutput, ToolPanel, fallback_title};
 use super::run_end::{FirstEnd, OpenRun};
-use super::{EntryBody, Live, LiveBlock, Transcript};
+use super::{EntryBody, Live, LiveBlock, Transcript, TranscriptEntry};
 use crate::blocks::MarkdownBlocks;
 use crate::geometry::{Anchor, EntryId, ScrollPosition};
 use crate::msg::Millis;
@@ -34,7 +34,10 @@ impl Transcript {
                 self.open(messages, titles);
             }
             AgentEvent::Run(RunEvent::AgentStart) => self.on_run_start(now),
-            AgentEvent::Run(RunEvent::AgentSettled { .. }) => self.run_settles(now),
+            AgentEvent::Run(RunEvent::AgentSettled { .. }) => {
+                self.end_calls();
+                self.run_settles(now);
+            }
             AgentEvent::Turn(TurnEvent::MessageStart { message }) => self.message_start(message, now),
             AgentEvent::Turn(TurnEvent::MessageUpdate { assistant_message_event, .. }) => {
                 self.delta(assistant_message_event, now);
@@ -449,6 +452,19 @@ impl Transcript {
             }
             panel.since = panel.since.map(|_| now);
         });
+    }
+
+    /// Ends the calls that will have no result: the process of the session has ended.
+    fn end_calls(&mut self) {
+        let is_open = |entry: &&TranscriptEntry| matches!(&entry.body, EntryBody::Tool(panel) if !panel.state.is_over());
+        let open: Vec<EntryId> = self.entries.iter().filter(is_open).map(|entry| entry.id).collect();
+        for id in open {
+            self.edit(id, |body| {
+                if let EntryBody::Tool(panel) = body {
+                    panel.end_without_result();
+                }
+            });
+        }
     }
 
     fn title(&mut self, id: &str, title: &str) {

@@ -133,6 +133,17 @@ impl ToolPanel {
             self.arguments.texts.clear();
         }
     }
+
+    /// Ends a call that will have no result.
+    pub(super) fn end_without_result(&mut self) {
+        let asks_for_helper =
+            self.state == CallState::Asked && matches!(self.output, PanelOutput::Helper { .. });
+        let (state, outcome) = match self.state == CallState::Running || asks_for_helper {
+            true => (CallState::Stopped, "interrupted"),
+            false => (CallState::Skipped, "not run"),
+        };
+        (self.state, self.outcome) = (state, Some(Printable::line(outcome)));
+    }
 }
 
 /// The sandbox's refusal of a command, and its rule.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::engine::base::clock::now;
 use crate::engine::gate;
 use crate::engine::state::Engine;
+use crate::session::Session;
 use crate::session::entry::Body;
 use crate::session::unreported::UnreportedHelper;
 use tau_protocol::message::{AssistantMessage, Message, ToolCall, ToolResultMessage};
@@ -27,14 +28,14 @@ const NOT_ANSWERED: &str =
 
 /// Records them before the conversation continues.
 pub(crate) fn repair(engine: &mut Engine) {
-    for result in missing_results(engine) {
+    for result in missing_results(&engine.config.session) {
         engine.record(result);
     }
 }
 
-/// The results that are missing at the end of the conversation.
-pub(crate) fn missing_results(engine: &Engine) -> Vec<Arc<Message>> {
-    let messages = engine.config.session.context().messages;
+/// The results that are missing at the end of a conversation in which nothing runs.
+pub fn missing_results(session: &Session) -> Vec<Arc<Message>> {
+    let messages = session.context().messages;
     let mut answered = HashSet::new();
     for message in messages.iter().rev() {
         match message.as_ref() {
@@ -42,20 +43,19 @@ pub(crate) fn missing_results(engine: &Engine) -> Vec<Arc<Message>> {
                 answered.insert(result.tool_call_id.as_str());
             }
             Message::BashExecution(_) | Message::Custom(_) | Message::Application(_) => {}
-            Message::Assistant(answer) => return of_answer(engine, answer, &answered),
+            Message::Assistant(answer) => return of_answer(session, answer, &answered),
             Message::User(_) | Message::BranchSummary(_) | Message::CompactionSummary(_) => break,
         }
     }
     Vec::new()
 }
 
-fn of_answer(engine: &Engine, answer: &AssistantMessage, answered: &HashSet<&str>) -> Vec<Arc<Message>> {
+fn of_answer(session: &Session, answer: &AssistantMessage, answered: &HashSet<&str>) -> Vec<Arc<Message>> {
     let open: Vec<&ToolCall> =
         answer.tool_calls().filter(|call| !answered.contains(call.id.as_str())).collect();
-    let unanswered = unanswered_calls(engine);
+    let unanswered = unanswered_calls(session);
     let has_helpers = open.iter().any(|call| call.name == delegate::NAME);
-    let mut helpers =
-        if has_helpers { engine.config.session.unreported_helpers(answer.timestamp) } else { Vec::new() };
+    let mut helpers = if has_helpers { session.unreported_helpers(answer.timestamp) } else { Vec::new() };
     let result = |call: &&ToolCall| {
         if call.name == delegate::NAME && !helpers.is_empty() {
             return of_helper(call, take(&mut helpers, call));
@@ -108,8 +108,8 @@ fn of_helper(call: &ToolCall, helper: UnreportedHelper) -> Arc<Message> {
 }
 
 /// The calls at the end of the branch that were waiting for the user when tau was killed.
-fn unanswered_calls(engine: &Engine) -> HashSet<String> {
-    let branch = engine.config.session.tree().branch();
+fn unanswered_calls(session: &Session) -> HashSet<String> {
+    let branch = session.tree().branch();
     let is_message = |body: &Body| matches!(body, Body::Message { message } if !matches!(**message, Message::ToolResult(_)));
     let end = branch.iter().rev().take_while(|entry| !is_message(&entry.body));
     let calls = end.filter_map(|entry| entry.custom_data(gate::WAITING_ENTRY));

@@ -4,6 +4,6 @@ pub(crate) mod call_hooks;
 pub(crate) mod call_plan;
 pub(crate) mod call_task;
 pub(crate) mod exact_calls;
-pub(crate) mod missing_results;
+pub mod missing_results;
 pub(crate) mod tool_calls;
 pub(crate) mod written_calls;

@@ -24,6 +24,9 @@ export function diff(change, choose, shown = visible) {
   return element("div", { class: "diff", tabindex: 0, role: "group", "aria-label": `Change of ${shown(change.path)}` }, hunks, change.cut && element("p", { class: "note" }, "the change is larger than what is shown"));
 }
 
+/** How a call without an exit code failed: one that has not run to its end says so at its beginning. */
+const failure = (result) => /^(interrupted|not run): /.exec(textOf(result.content))?.[1] || "failed";
+
 /** The panel of a tool call. */
 class Panel {
   constructor(id, name) {
@@ -45,8 +48,9 @@ class Panel {
     this.what.textContent = visible(text.split("\n")[0]);
   }
 
+  /** Shows a state, unless the call has ended. */
   state(text) {
-    this.outcome.textContent = text;
+    if (!this.ended) this.outcome.textContent = text;
   }
 
   result(result, isError, duration) {
@@ -62,10 +66,11 @@ class Panel {
     if (isError && details.kind === "diff") nodes.push(element("pre", {}, output(textOf(result.content))));
     this.body.replaceChildren(...nodes);
     if (isError === null) return;
+    this.ended = true;
     const code = details.exitCode;
     const seconds = duration >= 500 ? `, ${(duration / 1000).toFixed(1)} s` : "";
     const changed = details.kind === "diff" ? `+${details.added} −${details.removed}` : "done";
-    this.outcome.textContent = (isError ? (code !== undefined && code !== null ? `exit ${code}` : "failed") : code ? `exit ${code}` : changed) + seconds;
+    this.outcome.textContent = (isError ? (code !== undefined && code !== null ? `exit ${code}` : failure(result)) : code ? `exit ${code}` : changed) + seconds;
     this.outcome.classList.toggle("bad", Boolean(isError));
     if (details.kind === "diff" || isError) this.node.open = true;
     // The reason of a failure is at the end.

@@ -22,10 +22,12 @@ use super::super::types::{
 use crate::commands::export as documents;
 use crate::protocol;
 use tau_agent::engine::base::call_titles::titles_of;
+use tau_agent::engine::calls::missing_results::missing_results;
 use tau_agent::export::Format;
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session};
 use tau_protocol::event::{AgentEvent, TurnEvent};
+use tau_protocol::message::Message;
 use tau_protocol::query::{PageFrom, PageGoal, SessionSource, ask};
 use tau_tools::Toolbox;
 
@@ -83,38 +85,51 @@ pub(super) async fn history(
         Some(live) if params.before.is_none() => Some(live.sync().await?),
         _ => None,
     };
-    let mut page = match path {
+    let runs = || live.as_ref().is_some_and(|live| live.read_facts(|facts, _| facts.mirror.running));
+    let ran = runs();
+    let (mut page, missing) = match path {
         Some(path) => blocking(move || read_page(&path, params.before)).await??,
-        None => HistoryOfSession {
-            messages: Vec::new(),
-            titles: BTreeMap::new(),
-            start: 0,
-            end: 0,
-            left: None,
-            last_event_id: None,
-            replay_from: None,
-        },
+        None => (
+            HistoryOfSession {
+                messages: Vec::new(),
+                titles: BTreeMap::new(),
+                start: 0,
+                end: 0,
+                left: None,
+                last_event_id: None,
+                replay_from: None,
+            },
+            Vec::new(),
+        ),
     };
-    if let (Some(live), Some(moment)) = (live, moment) {
-        cut(&mut page, &live, moment).await?;
+    let is_interrupted = params.before.is_none() && !ran && !runs();
+    if let (Some(live), Some(moment)) = (&live, moment) {
+        cut(&mut page, live, moment).await?;
+    }
+    if is_interrupted {
+        page.messages.extend(missing);
     }
     Ok(Json(page))
 }
 
-fn read_page(path: &Path, before: Option<u64>) -> Result<HistoryOfSession, Problem> {
+/// A page, and the results that calls at the end of the session do not have.
+fn read_page(path: &Path, before: Option<u64>) -> Result<(HistoryOfSession, Vec<Value>), Problem> {
     let failed = |error: tau_agent::session::SessionError| Problem::failed(error.to_string());
     let session = Session::open_tail(path, Access::Read, TAIL).map_err(failed)?;
     let from = PageFrom::Before { position: before };
     let page = session.branch_page(from, PageGoal::Next).map_err(failed)?;
-    Ok(HistoryOfSession {
-        messages: page.messages.iter().map(|message| protocol::message(message)).collect(),
+    let records =
+        |messages: &[Arc<Message>]| messages.iter().map(|message| protocol::message(message)).collect();
+    let history = HistoryOfSession {
+        messages: records(&page.messages),
         titles: titles_of(&Toolbox::empty(), &page.messages),
         start: page.place.start as u64,
         end: page.place.end as u64,
         left: page.left,
         last_event_id: None,
         replay_from: None,
-    })
+    };
+    Ok((history, records(&missing_results(&session))))
 }
 
 /// Cuts a page off at a moment, so that the later events repeat no message: newer messages are at its end.
