@@ -13,6 +13,7 @@ use tokio::task::spawn_blocking;
 
 use super::attend::{attend, attend_unless_stopped};
 use super::state::Engine;
+use super::unknown_commands::{lone_command, unknown_command};
 use super::{announce, grants};
 use crate::engine::calls::tool_calls;
 use crate::extensions::prompt::{self, CommandTarget};
@@ -21,10 +22,8 @@ use crate::extensions::templates::Template;
 use crate::extensions::templates::arguments::Arguments;
 use crate::extensions::templates::parts::{Part, parts};
 use tau_protocol::event::NoticeLevel;
-use tau_protocol::extension::looks_like_a_command;
 use tau_protocol::message::{Block, ToolCall, UserContent, UserMessage};
 use tau_tools::command_result::without_success;
-use tau_tools::compare::likely_names;
 use tau_tools::user_error::UserError;
 use tau_tools::{Content, Details, ToolOutput, ToolProgress, ids, paths};
 
@@ -32,8 +31,6 @@ use tau_tools::{Content, Details, ToolOutput, ToolProgress, ids, paths};
 const MAX_DEPTH: usize = 8;
 /// The maximum number of commands and files of a template.
 const MAX_CALLS: usize = 32;
-/// The minimum similarity of a name that was meant, from 0 to 1.
-const LIKENESS: f32 = 0.6;
 
 /// Expands the messages. Those that cannot be sent are returned to the user.
 pub(crate) async fn all(engine: &mut Engine, messages: Vec<UserMessage>) -> Vec<UserMessage> {
@@ -136,31 +133,6 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expans
         true => Err(format!("the prompt template /{name} is empty").into()),
         false => Ok(Some(found())),
     }
-}
-
-/// An error if a text is a command that is known to nothing. A server that is still starting may know it.
-pub(crate) fn check_command(engine: &Engine, text: &str) -> Result<(), UserError> {
-    let loaded = engine.config.behavior.extensions.current();
-    let Some(word) = lone_command(text).filter(|_| engine.config.helper.is_none()) else { return Ok(()) };
-    let is_of_server = || engine.mcp.commands().iter().any(|command| command.name == word);
-    let may_be_of_server = word.contains(':') && !engine.mcp.is_settled();
-    match loaded.command_target(word).is_some() || may_be_of_server || is_of_server() {
-        true => Ok(()),
-        false => Err(unknown_command(&loaded, word)),
-    }
-}
-
-/// The command that a text consists of. Of several words, it may be about a folder: `/tmp is full`.
-fn lone_command(text: &str) -> Option<&str> {
-    text.trim_end().strip_prefix('/').filter(|word| looks_like_a_command(word))
-}
-
-fn unknown_command(loaded: &LoadedExtensions, name: &str) -> UserError {
-    let commands = loaded.commands();
-    let known: Vec<&str> = commands.iter().map(|command| command.name.as_str()).collect();
-    let near = likely_names(name, &known, 1, LIKENESS);
-    let near = near.first().map(|near| format!(": did you mean /{near}?")).unwrap_or_default();
-    UserError::new(format!("unknown command /{name}{near}")).remedy("start with a space to send it as text")
 }
 
 /// The expansion of a text that begins with a prompt of an MCP server. The server's answer is not expanded

@@ -64,4 +64,5 @@ mod state;
 pub mod task;
 pub mod tool_registry;
 mod turn;
+mod unknown_commands;
 mod work_mode;

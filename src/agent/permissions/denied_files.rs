@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use rustix::fs::Access;
 use tau_tools::access::{DeniedFile, DeniedUse};
 
-use super::judge::files::governs;
+use super::file_rules::governs;
 use super::path_pattern::{Beginning, JudgedPath, PathPattern, Places, normalise};
 use super::pattern_steps::PatternSteps;
 use super::protected::Use;

@@ -10,6 +10,7 @@ mod dangerous;
 mod denied_files;
 mod escapes;
 mod file_filter;
+mod file_rules;
 mod folders;
 pub(crate) mod grant;
 mod host_pattern;

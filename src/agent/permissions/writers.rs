@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use super::dangerous::services::needed_words;
+use super::dangerous::needed_words::needed_words;
 use super::programs;
 use super::protected::ProtectedKind::{self, Git, Ssh, Startup};
 use super::shell::{Part, Piece, Word};

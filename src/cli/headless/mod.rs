@@ -27,6 +27,7 @@ use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, warn};
 use crate::process::runtime;
 use crate::process::signals::Signals;
+use crate::upkeep;
 use output_schema::OutputSchema;
 use stdin_prompts::JsonPrompts;
 use tau_agent::catalogue::keys::KeySource;
@@ -242,7 +243,12 @@ pub(crate) fn with_signals(front_end: impl AsyncFnOnce(Signals) -> Exit) -> Exit
     };
     let exit = runtime.block_on(async {
         match Signals::for_batch() {
-            Ok(signals) => front_end(signals).await,
+            Ok(signals) => {
+                if let Ok(paths) = paths() {
+                    upkeep::sweep_scratch_later(&paths);
+                }
+                front_end(signals).await
+            }
             Err(error) => fail(Exit::Config, &format!("cannot watch for signals: {error}")),
         }
     });

@@ -11,7 +11,7 @@ use axum::body::Bytes;
 use serde_json::Value;
 
 use super::event_record;
-use super::live::Sender;
+use super::sender::Sender;
 use crate::protocol;
 use tau_app::transcript::message_size::value_size;
 use tau_protocol::event::AgentEvent;

@@ -27,6 +27,7 @@ mod page;
 pub(crate) mod problem;
 pub(crate) mod routes;
 mod screen_stream;
+mod sender;
 pub(crate) mod strangers;
 mod stream;
 mod types;

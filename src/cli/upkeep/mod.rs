@@ -16,23 +16,38 @@ use tau_tools::scratch::Scratch;
 
 /// The pause after the start: nothing of the upkeep competes with it, and a process that ends before does none.
 const PAUSE: Duration = Duration::from_secs(3);
-/// Says when the last sweep was.
-const SWEEP: Due = Due { file: "sweep.json", interval: Duration::from_mins(10) };
+/// Says when scratch folders were swept last.
+const SCRATCH: Due = Due { file: "scratch.json", interval: INTERVAL };
+/// Says when what sessions leave behind was swept last.
+const SESSIONS: Due = Due { file: "sweep.json", interval: INTERVAL };
+/// The time from one sweep to the next.
+const INTERVAL: Duration = Duration::from_mins(10);
 
-/// Removes what processes that were killed have left behind: scratch folders, and what `rest` removes. Begins after a
-/// pause, in a thread of its own, and only if no other process has done it in the last ten minutes, as each does it for
-/// all. Must be called in a runtime, whose end ends the pause.
-pub(crate) fn sweep_later(paths: &Paths, rest: impl FnOnce() + Send + 'static) {
+/// Removes later the scratch folders of processes that ended long ago. Must be called in a runtime, whose end ends the
+/// pause.
+pub(crate) fn sweep_scratch_later(paths: &Paths) {
+    sweep_later(paths, SCRATCH, || {
+        Scratch::default().sweep();
+    });
+}
+
+/// Removes later, by `work`, what the processes of sessions that were killed have left. Must be called in a runtime, whose
+/// end ends the pause.
+pub(crate) fn sweep_sessions_later(paths: &Paths, work: impl FnOnce() + Send + 'static) {
+    sweep_later(paths, SESSIONS, work);
+}
+
+/// Sweeps after a pause, in a thread of its own, if it is due: each process does it for all.
+fn sweep_later(paths: &Paths, due: Due, work: impl FnOnce() + Send + 'static) {
     let paths = paths.clone();
     tokio::spawn(async move {
         tokio::time::sleep(PAUSE).await;
-        if SWEEP.was_recently(&paths) {
+        if due.was_recently(&paths) {
             return;
         }
         let sweep = move || {
-            if SWEEP.begin(&paths) {
-                Scratch::default().sweep();
-                rest();
+            if due.begin(&paths) {
+                work();
             }
         };
         // It reports nothing, and a panic has been reported.

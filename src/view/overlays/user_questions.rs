@@ -79,15 +79,14 @@ fn hint(view: &QuestionsView, shown: &QuestionView, is_on_board: bool) -> String
     if view.is_empty {
         return format!("type an answer first · {}", leave(is_on_board));
     }
-    let mut parts = Vec::new();
-    if !shown.marked.is_empty() {
-        parts.push(if shown.asked.multiple { "space marks" } else { "digits choose" });
-    }
-    parts.push(if view.questions.iter().filter(|question| !question.is_answered).count() > 1 {
+    let mut parts = vec![if view.questions.iter().filter(|question| !question.is_answered).count() > 1 {
         "enter answers"
     } else {
         "enter sends"
-    });
+    }];
+    if !shown.marked.is_empty() {
+        parts.push(if shown.asked.multiple { "space marks" } else { "digits choose" });
+    }
     if view.questions.len() > 1 {
         parts.push("tab next");
     }

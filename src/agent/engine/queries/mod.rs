@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::state::Engine;
-use super::{background_jobs, expand, gate, kept_queue};
+use super::{background_jobs, gate, kept_queue, unknown_commands};
 use crate::context::compaction::size;
 use crate::engine::calls::call_hooks;
 use crate::engine::gate::rule_list;
@@ -52,7 +52,7 @@ fn try_answer(engine: &mut Engine, ticket: u64, query: Query) -> Option<Result<Q
             reply::<ask::Stored>(engine.store())
         }
         Query::Idle => reply::<ask::Idle>(Ok(())),
-        Query::Sendable { text } => reply::<ask::Sendable>(expand::check_command(engine, &text)),
+        Query::Sendable { text } => reply::<ask::Sendable>(unknown_commands::check_command(engine, &text)),
         Query::State => reply::<ask::State>(Ok(state(engine))),
         Query::Messages => reply::<ask::Messages>(Ok(session.context().messages)),
         Query::MessageRecords => reply::<ask::MessageRecords>(Ok(session.context_json())),

@@ -10,6 +10,7 @@ mod finding;
 mod git;
 mod hidden;
 pub(super) mod languages;
+pub(super) mod needed_words;
 mod packages;
 mod powershell;
 mod printing;

@@ -1,7 +1,7 @@
 //! The names that a part of a command prints or gives to others.
 
 use super::has_option;
-use super::services::needed_words;
+use super::needed_words::needed_words;
 use crate::permissions::links;
 use crate::permissions::programs::{self, Program};
 use crate::permissions::shell::{Part, Piece, Word};

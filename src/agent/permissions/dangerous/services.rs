@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{CommandLoss, has_option};
+use super::CommandLoss;
+use super::needed_words::needed_words;
 use crate::permissions::shell::{Analysis, Part, Word};
 use crate::permissions::subcommands::has;
 
@@ -280,80 +281,6 @@ fn is_for_tests(part: &Part) -> bool {
     };
     part.values.iter().any(is_test)
         || part.words.iter().filter_map(Word::literal).any(|text| text.ends_with("_ENV=test"))
-}
-
-/// The words of a program that a row needs, if all are there.
-pub(in crate::permissions) fn needed_words(
-    needed: &str,
-    words: &[Word],
-    literals: &[Cow<'_, str>],
-) -> Option<Vec<String>> {
-    let is_operand = |text: &str| !text.is_empty() && !text.starts_with('-');
-    // The number of options before an operand: each may have the next word as its value.
-    let (mut at, mut found, mut is_any) = (0, Vec::new(), false);
-    for need in needed.split(' ').filter(|need| !need.is_empty()) {
-        if let Some(written) = need.strip_prefix('!') {
-            let literals: Vec<Word> = words.iter().filter(|word| word.literal().is_some()).cloned().collect();
-            found.push(option(written, &literals)?);
-            continue;
-        }
-        if need.starts_with('-') {
-            found.push(option(need, words)?);
-            continue;
-        }
-        if let Some(end) = need.strip_prefix('=') {
-            let ends = |text: &String| text.to_ascii_uppercase().ends_with(end);
-            found.push(words.iter().skip(1).map(Word::display).find(ends)?);
-            continue;
-        }
-        if need == "*" {
-            is_any = true;
-            continue;
-        }
-        let rest = literals.get(at..).unwrap_or_default();
-        let mut options = 0;
-        let place = rest.iter().enumerate().find_map(|(place, text)| {
-            if !is_operand(text) {
-                options += 1;
-                return None;
-            }
-            if is_one(need, text) {
-                return Some(Some(place));
-            }
-            // It may be the value of an option before it.
-            let is_value = is_any || options > 0;
-            options = usize::saturating_sub(options, 1);
-            (!is_value).then_some(None)
-        });
-        let place = place.flatten()?;
-        found.extend(rest.get(place).map(ToString::to_string));
-        (at, is_any) = (at + place + 1, false);
-    }
-    Some(found)
-}
-
-/// Whether an operand is one of the alternatives.
-fn is_one(need: &str, text: &str) -> bool {
-    let is = |text: &str| {
-        need.trim_start_matches('/').split('|').any(|one| match one.strip_suffix('*') {
-            Some(start) => text.starts_with(start),
-            None => one == "?" || one == text,
-        })
-    };
-    if need.starts_with('/') { text.split([',', '/']).any(is) } else { is(text) }
-}
-
-/// The option among the words that is one of the alternatives.
-fn option(need: &str, words: &[Word]) -> Option<String> {
-    let is_it = |word: &&Word| {
-        let text = word.literal().unwrap_or_default();
-        let name = text.split_once('=').map_or(text.as_ref(), |(name, _)| name);
-        need.split('|').any(|one| match one.strip_prefix('-') {
-            Some(letter) if letter.len() == 1 => has_option(std::slice::from_ref(*word), letter, "\0"),
-            _ => !text.ends_with("=false") && (name == one || name.strip_prefix('-') == Some(one)),
-        })
-    };
-    words.iter().skip(1).find(is_it).map(Word::display)
 }
 
 /// The statement that removes data, among the words or the input of a client.

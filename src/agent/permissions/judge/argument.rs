@@ -93,7 +93,9 @@ impl Judge<'_> {
         }
         let (rules, tool) = (self.strict(), Some(call.tool));
         let all = rules.iter().flat_map(|(rules, _, what)| rules.iter().map(move |rule| (*rule, *what)));
-        for (rule, what) in all.filter(|(rule, _)| super::files::governs(rule, is_used, tool)) {
+        for (rule, what) in
+            all.filter(|(rule, _)| crate::permissions::file_rules::governs(rule, is_used, tool))
+        {
             let Pattern::Path(pattern) = rule.pattern() else { continue };
             findings.extend(self.find_match(pattern, texts.iter()).map(|path| {
                 let shown = self.display_path(&path);

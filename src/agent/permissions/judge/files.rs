@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::{Finding, Judge, allowed_finding, of_rule};
 use crate::permissions::dangerous::folders_of;
 use crate::permissions::denied_files::recent_denied_files;
+use crate::permissions::file_rules::governs;
 use crate::permissions::folders::Search;
 use crate::permissions::operands::names_no_file;
 use crate::permissions::path_pattern::{JudgedPath, Match, PathPattern};
@@ -606,14 +607,5 @@ pub(super) fn reads(rule: &Rule) -> Option<&PathPattern> {
     match rule.pattern() {
         Pattern::Path(pattern) if governs(rule, Use::Read, None) => Some(pattern),
         Pattern::Path(_) | Pattern::All | Pattern::Command(_) | Pattern::Host(_) => None,
-    }
-}
-
-/// Whether a rule about files applies to such a use; `tool` is the tool that is called.
-pub(in super::super) fn governs(rule: &Rule, is_used: Use, tool: Option<&str>) -> bool {
-    let own = tool.is_some_and(|tool| rule.names_tool(tool));
-    match is_used {
-        Use::Read => own || rule.tool() == "read",
-        Use::Write => own || rule.tool() == "edit" || rule.tool() == "write" && tool.is_none(),
     }
 }

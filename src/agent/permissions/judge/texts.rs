@@ -1,8 +1,8 @@
 //! Judges the files in texts that a program may run as commands: `script -c 'cat .e*'`.
 
-use super::files::governs;
 use super::{Finding, links, of_rule, strict};
 use super::{Judge, JudgedPart};
+use crate::permissions::file_rules::governs;
 use crate::permissions::folders::Search;
 use crate::permissions::path_pattern::{JudgedPath, Match, PathPattern};
 use crate::permissions::path_text::{Mark, PathText};

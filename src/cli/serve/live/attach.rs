@@ -8,6 +8,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::{AgentEnded, Answer, LiveSession};
 use crate::serve::event_log::{Following, Position};
+use crate::serve::sender::Sender;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::{QueueCommand, RunCommand, SessionCommand};
 use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent, TaskEvent};
@@ -22,18 +23,6 @@ pub(super) struct Screens {
     by_name: BTreeMap<Arc<str>, ScreenState>,
     /// The sender of the last command that may return messages.
     returns_to: Sender,
-}
-
-/// The sender of a command.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Sender {
-    /// The screen in this process.
-    #[default]
-    Here,
-    /// An attached screen.
-    Screen(Arc<str>),
-    /// Another program, which has no composer.
-    Program,
 }
 
 /// The state of a screen.

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::{mpsc, watch};
 
-use super::attach::Sender;
 use super::{FIRST_TICKET, Facts, LiveSession};
+use crate::serve::sender::Sender;
 use crate::services::Services;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::QuestionCommand;
