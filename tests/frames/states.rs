@@ -199,6 +199,14 @@ fn live_row(id: &str, state: LiveState, title: &str, changed: i64, last_line: &s
 }
 
 #[test]
+fn the_command_for_the_board_shows_what_is_known_at_once() {
+    let sessions = vec![live_row("c", LiveState::Waiting, "delete the old files", START, "May I?")];
+    let list = BoardList { sessions, servers: Vec::new() };
+    let first = text(&Screen::boot(Boot { board: Some(list), ..boot() }).draw());
+    assert!(first.contains("delete the old files"), "{first}");
+}
+
+#[test]
 fn board() {
     let mut screen = Screen::new();
     screen.keys("/board<enter>");
@@ -224,8 +232,6 @@ fn board() {
     let list = BoardList { sessions: rows.clone(), servers: Vec::new() };
     super::overlays::reply(&mut screen, ScreenReply::Board(list.clone()));
     frames(&mut screen, "board");
-    let first = text(&Screen::boot(Boot { board: Some(list.clone()), ..boot() }).draw());
-    assert!(first.contains("delete the old files"), "`tau board` shows them at once: {first}");
     let missing =
         |name: &str, why: Option<&str>| MissingServer { name: name.into(), why: why.map(str::to_owned) };
     let afar = LiveRow {

@@ -259,6 +259,8 @@ async fn a_session_at_rest_is_attached_to_without_the_server_and_has_its_time_li
     }
     let shown = server.send("GET", &format!("/api/sessions/{id}"), &Value::Null).await.is(200).json();
     assert_eq!(shown["live"], json!(false), "{shown}");
+    // The server was started with another model.
+    server.send("PATCH", &format!("/api/sessions/{id}"), &json!({ "model": "own/m" })).await.is(200);
     let body = json!({ "prompt": "and again" });
     let path = format!("/api/sessions/{id}/prompt");
     let frames = server.stream("POST", &path, "", &body).await.until("done").await;

@@ -432,7 +432,7 @@ async fn a_killed_session_is_said_to_be_interrupted() {
         "{outcome} === 'not run' && document.querySelector('#transcript').innerText.includes('the run ended here without an answer')"
     );
     browser.until(&is_told).await;
-    assert_eq!(browser.value("document.querySelectorAll('.ask').length").await, 0);
+    browser.until("document.querySelectorAll('.ask').length === 0").await;
     browser.until("document.querySelector('#said').innerText.includes('without an answer')").await;
     browser.call("Page.reload", json!({})).await;
     browser.until(&is_told).await;

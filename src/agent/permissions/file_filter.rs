@@ -45,7 +45,7 @@ struct ReadingRules {
 struct BelowFolder {
     rules: Arc<ReadingRules>,
     folder: JudgedPath,
-    /// What commands cannot read, without links, and the rules.
+    /// The files that commands cannot read, without links, and the rules.
     denied: HashMap<PathBuf, String>,
 }
 

@@ -30,7 +30,7 @@ use tau_tools::access::Access;
 /// The rules with their sources by kind, and the options.
 pub(super) struct Judge<'a> {
     pub allow: Vec<&'a Rule>,
-    /// Those that the user made: only they allow what cannot be undone.
+    /// The user's own among them: only they allow what cannot be undone.
     pub allow_of_user: Vec<&'a Rule>,
     pub ask: Vec<&'a Rule>,
     pub deny: Vec<&'a Rule>,

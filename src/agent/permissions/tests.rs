@@ -13,6 +13,7 @@ mod names;
 mod packages;
 mod places;
 mod services;
+mod sources;
 
 pub(super) fn permissions(rules: &[(&str, Verdict)]) -> Permissions {
     let rule = |(text, list): &(&str, Verdict)| RuleInForce {

@@ -555,18 +555,29 @@ impl<'a> Scene<'a> {
             }
         }
         if changes {
-            let derived = self.derived_names(part).into_iter();
-            let derived = derived.flat_map(|text| self.paths_from(&text, part).to_vec());
-            named.extend(derived.map(|path| PathMention {
-                path,
-                how: Naming::Through,
-                counts: true,
-                is_copied: false,
-            }));
-            self.add_search_results(part, &mut named);
+            self.add_derived_names(part, &mut named);
         }
+        self.add_listed_files(part, &program, &mut named);
+        named
+    }
+
+    /// Adds the names that a part which changes files may make of those it is given, and what it may find.
+    fn add_derived_names(&self, part: &Part, named: &mut Vec<PathMention>) {
+        let derived = self.derived_names(part).into_iter();
+        let derived = derived.flat_map(|text| self.paths_from(&text, part).to_vec());
+        named.extend(derived.map(|path| PathMention {
+            path,
+            how: Naming::Through,
+            counts: true,
+            is_copied: false,
+        }));
+        self.add_search_results(part, named);
+    }
+
+    /// Adds files that nothing names, if a part takes names from a list.
+    fn add_listed_files(&self, part: &Part, program: &str, named: &mut Vec<PathMention>) {
         // To them it is the file with what they send.
-        let is_sending = super::subcommands::has("curl http https xh", &program);
+        let is_sending = super::subcommands::has("curl http https xh", program);
         let is_list = |word: &Word| {
             let file = programs::response_file(word).filter(|_| !is_sending);
             file.is_some_and(|file| self.is_there(&file) || self.is_written(&file))
@@ -576,7 +587,6 @@ impl<'a> Scene<'a> {
             let path = NamedPath::Partly(PathText::any());
             named.push(PathMention { path, how: Naming::Word, counts: false, is_copied: false });
         }
-        named
     }
 
     /// The texts of a word; if `find` fills it in, the results of the search. The second value tells which.

@@ -39,12 +39,12 @@ pub(crate) fn sweep_sessions_later(paths: &Paths, work: impl FnOnce() + Send + '
 
 /// Sweeps after a pause, in a thread of its own, if it is due: each process does it for all.
 fn sweep_later(paths: &Paths, due: Due, work: impl FnOnce() + Send + 'static) {
+    if due.was_recently(paths) {
+        return;
+    }
     let paths = paths.clone();
     tokio::spawn(async move {
         tokio::time::sleep(PAUSE).await;
-        if due.was_recently(&paths) {
-            return;
-        }
         let sweep = move || {
             if due.begin(&paths) {
                 work();

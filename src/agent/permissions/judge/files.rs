@@ -1,5 +1,7 @@
 //! Judges the files that tools touch and that commands name.
 
+mod named;
+
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -8,14 +10,13 @@ use crate::permissions::dangerous::folders_of;
 use crate::permissions::denied_files::recent_denied_files;
 use crate::permissions::file_rules::governs;
 use crate::permissions::folders::Search;
-use crate::permissions::operands::names_no_file;
 use crate::permissions::path_pattern::{JudgedPath, Match, PathPattern};
 use crate::permissions::path_text::PathText;
 use crate::permissions::protected::{
     ProtectedKind, Use, encloses, holds_protected, may_be_protected, protected_kind,
 };
 use crate::permissions::rule::{Pattern, Rule};
-use crate::permissions::shell::{Direction, Part, Redirect, Word};
+use crate::permissions::shell::{Direction, Part, Redirect};
 use crate::permissions::words_as_paths::{NamedPath, Naming, PathMention, Scene};
 use crate::permissions::{CallFacts, Verdict, folders, links, suggest, writers};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
@@ -242,96 +243,6 @@ impl Judge<'_> {
         };
         let rules = if self.mode == PermissionMode::Plan { &[] } else { self.allow.as_slice() };
         rules.iter().find(allows).copied()
-    }
-
-    /// Judges the files that the words of a command name. A command that is not read-only may do anything
-    /// with them.
-    pub(super) fn judge_named_files(
-        &self,
-        part: &Part,
-        mentions: &[PathMention],
-        only_reads: bool,
-        scene: &Scene<'_>,
-        findings: &mut Vec<Finding>,
-    ) {
-        // Sourcing a file reads it; its commands are not judged.
-        let is_read = only_reads || folders::sources(part) || folders::stages(part);
-        let is_used = if is_read { Use::Read } else { Use::Write };
-        let names_only = folders::reads_names_only(part);
-        // A pattern in a command that prints names shows that there is a file with keys, and nothing of it.
-        let lists = only_reads && names_only && part.words.iter().any(Word::has_glob);
-        for &PathMention { ref path, how, counts, is_copied } in mentions {
-            let is_used = if is_copied { Use::Read } else { is_used };
-            if matches!(path, NamedPath::Partly(text) if text.is_open()) && names_no_file(part) {
-                continue;
-            }
-            let is_unknown = matches!(path, NamedPath::Partly(text) if text.is_unknown());
-            if !(is_unknown && names_only || folders::asks_about_files(part)) {
-                self.check_path_rules(path, Use::Read, None, how, findings);
-            }
-            if !only_reads {
-                self.check_path_rules(path, Use::Write, None, how, findings);
-            }
-            match path {
-                NamedPath::Known(known) if how == Naming::AtHome => self.at_home(known, findings),
-                NamedPath::Partly(_) if how == Naming::AtHome => {}
-                NamedPath::Known(known) => {
-                    let is_folder = links::is_folder(&known.real);
-                    if counts && (how != Naming::InText || self.is_far(known)) && (is_folder || !lists) {
-                        self.check_protected_path(known, is_used, findings);
-                    }
-                    if how == Naming::Word && counts && is_folder {
-                        let is_touched = if only_reads || is_copied { Use::Read } else { Use::Write };
-                        self.folder(part, known, is_touched, only_reads, scene, findings);
-                    }
-                    // In another folder a copy has the same name.
-                    let keeps_name = || part.words.last().is_some_and(|word| !scene.folder(word).is_empty());
-                    let is_made = !only_reads
-                        && folders::makes_folders(part, is_folder)
-                        && (!is_copied || is_folder && keeps_name());
-                    if how == Naming::Word
-                        && is_made
-                        && let Some(kind) = holds_protected(&PathText::from(known.plain.as_path()))
-                    {
-                        findings.extend(self.protected_finding(kind, known.plain.clone()));
-                    }
-                }
-                NamedPath::Partly(text) if how != Naming::InText => {
-                    self.check_protected_text(text, is_used, findings);
-                    if !text.is_open()
-                        && !only_reads
-                        && folders::makes_folders(part, false)
-                        && let Some(kind) = holds_protected(text)
-                    {
-                        findings.extend(self.protected_finding(kind, PathBuf::from(text.display())));
-                    }
-                    let holds = |folder: &PathBuf| self.secret_kind_in(folder);
-                    if is_unknown
-                        && !names_only
-                        && let Some(kind) = scene.folders().iter().find_map(holds)
-                    {
-                        findings.extend(self.may_touch(kind));
-                    }
-                }
-                NamedPath::Partly(text) if self.is_far_text(text) => {
-                    self.check_protected_text(text, is_used, findings);
-                }
-                NamedPath::Partly(_) => {}
-            }
-        }
-        self.judge_input_files(part, scene, findings);
-        if folders::searches_here(part, |word| scene.is_there(word)) {
-            for folder in scene.working_directories() {
-                let is_touched = if only_reads { Use::Read } else { Use::Write };
-                self.folder(part, &folder, is_touched, only_reads, scene, findings);
-            }
-        }
-        self.judge_unnamed_files(part, scene, findings);
-        if !only_reads {
-            self.judge_quoted_patterns(part, scene, findings);
-            self.judge_written_files(part, scene, findings);
-        }
-        findings.extend(writers::prints_keys(part).and_then(|kind| self.may_touch(kind)));
     }
 
     /// Judges the files that a command may change without naming them as one.

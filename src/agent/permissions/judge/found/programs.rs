@@ -28,13 +28,13 @@ const CHANGING_OF: [(&str, &str); 3] = [
     ("rm write remove", "fs Deno FileUtils fsp promises"),
     ("input", "fileinput"),
 ];
-/// Those that also change folders.
+/// Functions that also change folders.
 const CHANGING_FOLDERS: &str = "rmtree rm_rf rm_r rename renameSync rmSync move mv";
 /// Functions that open a file.
 const OPENING: &str = "open fopen fdopen openSync sysopen";
 /// Modes in which files are opened for writing.
 const MODES: &str = "a w x a+ w+ r+ ab wb at wt rb+ r+b wb+ w+b > >> +< a:utf-8 w:utf-8";
-/// What functions are called on that takes no part in naming a file.
+/// Modules and handles that functions are called on, which take no part in naming a file.
 const MODULES: &str = "os fs fsp shutil path File FileUtils IO Deno promises Dir glob fileinput io codecs";
 /// Names that are those of modules, methods and signs, or of variables.
 const LOOPING: &str = "f r b file path dir";
