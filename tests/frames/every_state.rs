@@ -217,7 +217,7 @@ const NAMED: [(&str, &[&str]); 8] = [
     ("jobs", &["3 python3 -m", "2 npm run dev", "1 cargo test"]),
     ("attempts", &["1 ✓ succeeded", "2 × goal given up", "3 ✓ succeeded"]),
     ("attempts-running", &["1 ● at work, round 2", "2 × goal given up"]),
-    ("board", &["delete the", "↳ review 1:", "make the tes", "↳ explore 1", "↳ work 1: a"]),
+    ("board", &["delete the", "↳ review 1:", "make the te", "↳ explore 1", "↳ work 1: a"]),
     ("worktrees", &["fix-parser", "漢字", "old"]),
     ("extensions", &["tickets", "pdf"]),
     ("sessions", &["explain 漢字", "fix the fail", "write ␛[2J d"]),

@@ -180,7 +180,8 @@ fn a_planted_working_tree_names_no_other_repository() {
     for more in ["", "; rm evil/.git/config; mkfifo evil/.git/config"] {
         let place = repository();
         let said = text(&place.script(WRITE, &format!("{}{more}", expanded(OF_ANOTHER))).stderr);
-        assert!(said.contains("wt/sub/.git"), "{said}");
+        assert!(said.contains("/.git: with it, git could run other programs"), "{said}");
+        assert!(!place.work.join("wt/sub/.git").exists(), "{said}");
         assert!(!place.outside.join("canary").exists(), "{said}");
         if more.is_empty() {
             let again = "cp src/.git/index .git/worktrees/evil; echo ../../../evil/.git >.git/worktrees/evil/commondir";

@@ -227,8 +227,8 @@ impl PathPattern {
         let glob = self.glob();
         let names: Vec<&str> = glob.strip_suffix("/**").unwrap_or(glob).split('/').collect();
         let is_any = |name: &&str| **name == *"**" || name.contains('{');
-        let first = names.iter().position(|name| is_any(name)).unwrap_or(names.len());
-        let last = names.iter().rev().position(|name| is_any(name)).unwrap_or(names.len());
+        let first = names.iter().position(is_any).unwrap_or(names.len());
+        let last = names.iter().rev().position(is_any).unwrap_or(names.len());
         let above: Vec<&Path> = file.ancestors().skip(1).collect();
         let below_anchor = above.iter().filter(|folder| {
             rest_below(folder, self.anchor(places))

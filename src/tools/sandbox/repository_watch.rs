@@ -107,8 +107,7 @@ impl RepositoryWatch {
         let trees = repositories.iter().flat_map(|repository| &repository.trees);
         let modules = trees.map(|tree| tree.dir.join("modules")).filter(|modules| exists(modules)).collect();
         let mut watch = RepositoryWatch { repositories, missing, modules, nested: KnownDoubts::default() };
-        watch.nested =
-            watch.nested_repositories(&watch.indexes()).into_iter().map(|(_, nested)| nested).collect();
+        watch.nested = watch.nested_repositories(&watch.indexes()).into_values().collect();
         watch
     }
 

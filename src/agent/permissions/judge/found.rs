@@ -35,9 +35,12 @@ const FINDING: &str = "find fd fdfind";
 const NAMES: &str = "-name -iname";
 const GREPPING: &str = "grep egrep fgrep rgrep rg";
 
-/// Programs that change every file in the folders that they are given, the options with which they do, each as a letter
-/// and in words, and those with which they do not.
-const RECURSIVE: [(&str, &[(char, &str)], &[(char, &str)]); 5] = [
+/// Options, each as a letter and in words.
+type LetterOptions = &'static [(char, &'static str)];
+
+/// Programs that change every file in the folders that they are given, the options with which they do, and
+/// those with which they do not.
+const RECURSIVE: [(&str, LetterOptions, LetterOptions); 5] = [
     (
         "gzip gunzip pigz unpigz",
         &[('r', "--recursive")],
