@@ -184,7 +184,7 @@ fn a_planted_working_tree_names_no_other_repository() {
         assert!(!place.work.join("wt/sub/.git").exists(), "{said}");
         assert!(!place.outside.join("canary").exists(), "{said}");
         if more.is_empty() {
-            let again = "cp src/.git/index .git/worktrees/evil; echo ../../../evil/.git >.git/worktrees/evil/commondir";
+            let again = "for repository in evil src; do mv $repository/.git.blocked-* $repository/.git; done; cp src/.git/index .git/worktrees/evil; echo ../../../evil/.git >.git/worktrees/evil/commondir";
             user(
                 &place,
                 &format!(

@@ -139,9 +139,9 @@ async fn interrupted_helpers_have_no_rows() {
     row(&server, &id, "done").await;
     let folders = std::fs::read_dir(server.dir.path().join("sessions")).unwrap();
     let mut files = folders.flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
-    let file =
-        files.find_map(|file| Some(file.unwrap().path()).filter(|path| path.to_string_lossy().contains(&id)));
-    let file = file.unwrap();
+    // Not the note of the process that has it open.
+    let is_session = |path: &std::path::PathBuf| path.to_string_lossy().ends_with(&format!("{id}.jsonl"));
+    let file = files.find_map(|file| Some(file.unwrap().path()).filter(is_session)).unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     let [alone, helper] = [1, 2].map(|number| format!("0199aaaa-0000-7000-8000-00000000000{number}"));
     for (new, parent) in [(&alone, None), (&helper, Some(&id))] {
