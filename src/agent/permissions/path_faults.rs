@@ -4,10 +4,10 @@
 /// in an address or in a regular expression, but are a part of the name here. Behind `\` and in `[…]` they are meant.
 pub(super) fn fault(text: &str) -> Option<String> {
     let Some(bare) = without_escapes(text) else {
-        return Some("`\\` stands before a letter or a dot in it; folders are separated by `/`".to_owned());
+        return Some("it has a backslash before a letter or a dot; separate folders with `/`".to_owned());
     };
     if !is_balanced(&bare) {
-        return Some("a parenthesis or a bracket in it has no partner".to_owned());
+        return Some("it has an unmatched parenthesis or bracket".to_owned());
     }
     if bare.contains("***") {
         return Some("write `**` for any folders".to_owned());
@@ -15,12 +15,12 @@ pub(super) fn fault(text: &str) -> Option<String> {
     let of_groups =
         ["{ ", " }", ", ", " ,"].into_iter().find(|sign| bare.contains('{') && bare.contains(sign));
     if of_groups.is_some() {
-        return Some("a blank in `{…}` is a part of the name".to_owned());
+        return Some("a space in `{…}` is taken as part of the name".to_owned());
     }
     let sign = foreign_sign(&bare)?;
     Some(format!(
-        "`{sign}` in it is a part of the name. Write one rule for each file, as it is named on the disk; put `\\` before \
-         a sign that a name has"
+        "`{sign}` is taken as part of the name. Write one rule per file, with the name it has on disk; put `\\` before a \
+         character that the name really has"
     ))
 }
 

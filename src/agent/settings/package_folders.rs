@@ -27,7 +27,7 @@ impl PackageFolders {
         Ok([(ROOT, &self.root), (DATA, &self.data)].map(|(name, path)| (name.to_owned(), path.into())))
     }
 
-    /// The policy for its programs: what they keep is theirs to change.
+    /// The policy for its programs, which may write to their data folder.
     pub fn policy(&self, commands: &SandboxPolicy) -> SandboxPolicy {
         commands.with_writable(&self.data)
     }

@@ -195,7 +195,7 @@ impl PreparedRun {
     }
 }
 
-/// Makes the copies beside the watch for signals: the first one stops that and removes them, the second one ends at once.
+/// Makes the copies while watching for signals: the first one stops the copying and removes them, the second ends tau.
 async fn prepare(plan: Plan, session: Option<String>, signals: &mut Signals) -> Result<PreparedRun, Refusal> {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);

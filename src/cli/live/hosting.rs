@@ -174,7 +174,6 @@ impl Hosting {
 fn remove_left_behind(setup: &Setup, sockets: PathBuf) {
     let paths = setup.paths.clone();
     let sessions = setup.settings.session_root(&paths);
-    upkeep::sweep_scratch_later(&paths);
     upkeep::sweep_sessions_later(&setup.paths, move || {
         socket_folder::remove_dead(&sockets);
         lock::sweep(&sessions);

@@ -26,7 +26,7 @@ struct CachedRows {
     modified: SystemTime,
     read: SystemTime,
     rows: Vec<LiveRow>,
-    /// The processes of runs, and whether each was suspended, which changes nothing in the folder either.
+    /// The processes of runs, and whether each was suspended: suspending one changes nothing in the folder.
     at_work: Vec<(u32, bool)>,
 }
 

@@ -29,6 +29,7 @@ use crate::live::hosting::{Hosting, end_server, follow};
 use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, say};
 use crate::process::signals::Signals;
+use crate::upkeep;
 
 /// Time after which an unused session is closed.
 const IDLE: Duration = Duration::from_secs(3_600);
@@ -50,6 +51,7 @@ pub fn run(args: McpServeArgs) -> Exit {
         let metrics = Arc::<Metrics>::default();
         let hub = Hub::new(setup.clone(), limits, Arc::clone(&metrics));
         let mut hosting = Hosting::of_server(&hub, &setup, &metrics);
+        upkeep::sweep_scratch_later(&setup.paths);
         let served = async {
             match args.listen {
                 None => streams(&hub).await,

@@ -49,6 +49,7 @@ use crate::live::hosting::{Hosting, end_server, follow};
 use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::Signals;
+use crate::upkeep;
 use accept::{Listener, accept, raise_file_limit};
 use app::{App, AppParts};
 use elsewhere::Elsewhere;
@@ -142,6 +143,7 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
     let elsewhere = Elsewhere::new(setup.paths.clone(), setup.settings.network(), Some(setup.first_mode()));
     let hub = Hub::new(setup.clone(), limits, Arc::clone(&metrics));
     let mut hosting = Hosting::of_server(&hub, &setup, &metrics);
+    upkeep::sweep_scratch_later(&setup.paths);
     let hosts = args.socket.is_none().then(|| args.allow_host.clone());
     let app = App::new(AppParts {
         hub: Arc::clone(&hub),

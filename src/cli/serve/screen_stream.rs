@@ -134,7 +134,7 @@ impl ScreenStream {
 
     /// The session as a whole; of a session too large for a screen, the end.
     fn opening(&self, position: Position, mut events: Vec<AgentEvent>) -> Bytes {
-        // What is too large in any case is not written first.
+        // A session that is certainly too large is not serialised first.
         while texts(&events) > MAX_SIZE && drop_beginning(&mut events) {}
         loop {
             let frame = self.events(frame::OPENED, Some(position), events.clone());

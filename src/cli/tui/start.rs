@@ -45,7 +45,7 @@ use crate::process::{crash, plain, waiter};
 use crate::serve::facts::Facts;
 use crate::serve::hub::HelperChannel;
 use crate::services::Services;
-use crate::upkeep::daily;
+use crate::upkeep::{self, daily};
 use tau_agent::engine::behavior::OnAsk;
 use tau_agent::engine::task;
 use tau_agent::provider::http::RuntimeThread;
@@ -286,6 +286,7 @@ async fn connect(setup: Setup, prompts: Vec<prompts::CliPrompt>) -> Result<Conne
     let (news_sender, news) = mpsc::channel(NEWS);
     first_start::look_around(&setup, news_sender.clone());
     daily::start(&setup.settings, &setup.paths, news_sender);
+    upkeep::sweep_scratch_later(&setup.paths);
     Ok(ConnectedAgent {
         agent,
         requests,

@@ -1,4 +1,4 @@
-//! Work that all processes of a user share, and one of them does from time to time.
+//! Periodic work that one process does for all processes of a user.
 
 use std::time::Duration;
 

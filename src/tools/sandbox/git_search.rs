@@ -10,14 +10,14 @@ use parking_lot::Mutex;
 
 /// The maximum number of folders of a working tree that are looked at.
 const MAX_FOLDERS: usize = 200_000;
-/// The age from which on a change of a folder is told by its time.
+/// How old a change must be for the next one to show in the folder's time.
 const GRAIN: Duration = Duration::from_millis(50);
 
 /// A folder as it was read.
 #[derive(Default)]
 struct ReadFolder {
     name: OsString,
-    /// `None` if it has not been read, or a change right after it was read may not be told.
+    /// `None` if it was never read, or changed so shortly before that another change may not show in its time.
     version: Option<Version>,
     has_git: bool,
     folders: Vec<ReadFolder>,
@@ -39,7 +39,7 @@ pub(super) fn nested_tops(top: &Path) -> Vec<PathBuf> {
 }
 
 struct Search {
-    /// The present folder.
+    /// The folder being looked at.
     path: PathBuf,
     /// How many more folders are looked at.
     left: usize,
@@ -47,7 +47,7 @@ struct Search {
 }
 
 impl Search {
-    /// Goes into the folder at the path, and through all in it: as deep as the system accepts paths.
+    /// Visits the folder at the path and everything below it, as deep as the system accepts paths.
     fn look_into(&mut self, folder: &mut ReadFolder) {
         let Some(version) = version(&self.path).filter(|_| self.left > 0) else { return };
         self.left = self.left.saturating_sub(1);

@@ -149,7 +149,7 @@ fn is_ordinary(path: &Path) -> bool {
 /// The repository of a folder that is the top of a working tree.
 #[derive(Debug)]
 pub(super) struct NestedGit {
-    /// Its `.git`, and the folder of the repository that this leads to. They keep their numbers when they are moved.
+    /// The device and inode numbers of its `.git` and of the repository it points to. A move keeps them.
     numbers: Vec<(u64, u64)>,
     /// Settings, hooks and other files that may make git run something, as texts.
     doubts: BTreeSet<String>,

@@ -46,7 +46,7 @@ struct TroubleFacts {
 }
 
 impl Trouble {
-    /// Of a server that has not started yet.
+    /// Makes the record of a server that has not started yet.
     pub(super) fn of(server: &McpServer) -> Self {
         let values = match &server.transport {
             McpTransport::Stdio { env, .. } => env,

@@ -16,7 +16,7 @@ use crate::permissions::words_as_paths::Scene;
 const DEEP: &str = "walk rglob find finddepth";
 const FINDING: &str = "walk rglob glob iglob globSync listdir scandir iterdir readdir readdirSync";
 const VISIBLE: &str = "glob iglob globSync Dir";
-/// Signs that they find hidden files all the same.
+/// Options that make them find hidden files anyway.
 const HIDDEN: [&str; 4] = ["include_hidden", "DOTMATCH", "dot:", "dotfiles"];
 /// Functions that change the file that they are given, or are a method of.
 const CHANGING: &str = "write_text write_bytes writeFile writeFileSync writeTextFile appendFile appendFileSync outputFile \
