@@ -431,9 +431,10 @@ async fn a_killed_session_is_said_to_be_interrupted() {
     let is_told = format!(
         "{outcome} === 'not run' && document.querySelector('#transcript').innerText.includes('the run ended here without an answer')"
     );
-    browser.until(&format!("{outcome} === 'not run'")).await;
-    browser.call("Page.reload", json!({})).await;
     browser.until(&is_told).await;
+    browser.value("window.isBefore = true").await;
+    browser.call("Page.reload", json!({})).await;
+    browser.until(&format!("window.isBefore === undefined && {is_told}")).await;
     browser.until("document.querySelectorAll('.ask').length === 0").await;
     prompt(&mut browser, "once more").await;
     browser.until("document.querySelector('#transcript').innerText.includes('All is well.')").await;

@@ -16,7 +16,7 @@ pub(crate) struct StoppedJobs {
     /// Whether the agent is ending.
     is_ending: bool,
     stopped: Vec<JobRow>,
-    /// The processes that ran when the end began.
+    /// The processes that ran when the end began, of this whole process.
     processes: Vec<LeftProcess>,
     /// The sessions whose processes are meant; `None` for all that this process has started.
     sessions: Option<Vec<String>>,
@@ -42,12 +42,10 @@ impl StoppedJobs {
     }
 
     /// Notes the processes that run: something begins to stop them.
+    ///
+    /// Whose they are is decided at the end: the report on a helper may come after its first command.
     pub fn look(&mut self) {
-        let is_meant = |process: &LeftProcess| {
-            let is_of = |sessions: &Vec<String>| sessions.iter().any(|session| process.is_of(session));
-            self.sessions.as_ref().is_none_or(is_of)
-        };
-        for process in left::own().into_iter().filter(is_meant).collect::<Vec<_>>() {
+        for process in left::own() {
             if !self.processes.iter().any(|known| is_same(known, &process)) {
                 self.processes.push(process);
             }
@@ -95,7 +93,12 @@ impl StoppedJobs {
         let is_of_job = |process: &LeftProcess| {
             self.stopped.iter().flat_map(|job| &job.processes).any(|other| other.pid == process.pid)
         };
-        let others = self.processes.iter().filter(move |process| !is_of_job(process));
+        let is_meant = |process: &LeftProcess| {
+            let is_of = |sessions: &Vec<String>| sessions.iter().any(|session| process.is_of(session));
+            self.sessions.as_ref().is_none_or(is_of)
+        };
+        let others =
+            self.processes.iter().filter(move |process| is_meant(process) && !is_of_job(process));
         others.map(move |process| {
             let (pid, name) = (process.pid, plain::line(&process.name));
             match now.iter().any(|other| is_same(other, process)) {
@@ -110,12 +113,13 @@ impl StoppedJobs {
 fn sessions_in(event: &AgentEvent) -> impl Iterator<Item = &String> {
     let (own, helper) = match event {
         AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) => (Some(&session.id), None),
-        AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { partial_result, .. }) => {
-            match &partial_result.details {
-                Details::Helper(report) => (None, Some(report)),
-                _ => (None, None),
-            }
-        }
+        AgentEvent::Turn(
+            TurnEvent::ToolExecutionUpdate { partial_result: output, .. }
+            | TurnEvent::ToolExecutionEnd { result: output, .. },
+        ) => match &output.details {
+            Details::Helper(report) => (None, Some(report)),
+            _ => (None, None),
+        },
         _ => (None, None),
     };
     own.into_iter().chain(helper.into_iter().flat_map(|report| report.sessions()))

@@ -212,7 +212,11 @@ async function load(session) {
 
 /** Draws the session as it is now; whether it is open on the server. Looking at one does not open it. */
 async function draw(session) {
-  const [page, detail] = await Promise.all([api.readHistory(session.id), api.showSession(session.id)]);
+  // In this order: what happens between the two comes with the events, too.
+  let page = await api.readHistory(session.id);
+  const detail = await api.showSession(session.id);
+  // It was opened or has ended between the two.
+  if (detail.live !== Boolean(page.lastEventId)) page = await api.readHistory(session.id);
   if (open !== session) return false;
   transcript.clear();
   page.messages.forEach((message) => transcript.add(message));
@@ -225,7 +229,7 @@ async function draw(session) {
   const ids = new Set([...(detail.approvals || []), ...(detail.questions || [])].map((record) => (record.request || record).id));
   [...asks.keys()].filter((id) => !ids.has(id)).forEach(withdraw);
   const last = page.messages.at(-1)?.role;
-  if (!detail.live && (last === "user" || last === "toolResult")) remark("the run ended here without an answer; a message continues it");
+  if (!detail.running && (last === "user" || last === "toolResult")) remark("the run ended here without an answer; a message continues it");
   session.drawn = true;
   toEnd();
   if (detail.live) jobs.load(session.id);
