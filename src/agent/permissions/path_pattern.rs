@@ -186,7 +186,7 @@ impl PathPattern {
         };
         let glob: String = glob.nfc().collect();
         let folder = glob.strip_suffix("/**").map(|folder| Globs::new(&[folder], false)).transpose()?;
-        let areas = path_text::of_glob(&glob).into_iter().map(Area::new).collect();
+        let areas = path_text::of_glob(&glob).iter().map(Area::new).collect();
         let written = [&format!("{glob}/**"), &*glob];
         let (globs, caseless) = (Globs::new(&written, false)?, Globs::new(&written, true)?);
         let name = needed_name(&glob).map(str::to_owned);
@@ -312,13 +312,13 @@ impl PathPattern {
     pub(super) fn reaches_into(&self, folder: &PathText, places: &Places) -> bool {
         let below = folder.below();
         let below = self.comparable_text(&below);
-        self.areas(places).iter().any(|area| below.meets(&area.text))
+        self.areas(places).iter().any(|area| path_text::meets(below.marks(), area.marks()))
     }
 
     /// The folder that holds all it is about, as far as it is known, unless it is about files anywhere.
     pub(super) fn known_folder(&self, places: &Places) -> Option<PathBuf> {
         let areas = self.areas(places);
-        let starts = areas.iter().filter(|_| self.base != Base::Floating).map(|area| area.text.known_start());
+        let starts = areas.iter().filter(|_| self.base != Base::Floating).map(|area| area.known_start());
         let folders =
             starts.map(|start| PathBuf::from(start.rsplit_once('/').map_or("", |(folder, _)| folder)));
         folders.reduce(|one, other| {
@@ -366,7 +366,7 @@ impl PathPattern {
             Base::Home => places.home.iter().flat_map(JudgedPath::forms).collect(),
         };
         let bases = bases.into_iter().map(|base| PathText::from(base).to_nfc().into_owned());
-        bases.flat_map(|base| self.areas.iter().map(move |area| Area::new(area.text.within(&base)))).collect()
+        bases.flat_map(|base| self.areas.iter().map(move |area| area.within(&base))).collect()
     }
 
     fn is_match(

@@ -2,6 +2,7 @@
 //!
 //! A word of a command is such a text (`~/.[b]ashrc`, `"$x"/.env`), and so is the pattern of a rule.
 
+mod area;
 mod meeting;
 
 use std::borrow::Cow;
@@ -10,7 +11,8 @@ use std::path::{Path, PathBuf};
 use unicode_normalization::UnicodeNormalization;
 
 use super::links;
-use meeting::{meets, meets_up_to};
+pub(super) use area::Area;
+pub(super) use meeting::meets;
 
 /// The maximum number of texts that a word or a pattern stands for; if there are more, they become one that
 /// may be anything.
@@ -207,16 +209,7 @@ impl PathText {
 
     /// This path relative to that directory. One that begins with a hole may be absolute.
     pub(super) fn within(&self, directory: &PathText) -> PathText {
-        if self.is_absolute() || self.0.first() == Some(&Mark::Any) {
-            return self.clone();
-        }
-        let mut whole = PathText(Vec::with_capacity(directory.0.len() + 1 + self.0.len()));
-        whole.0.extend_from_slice(&directory.0);
-        if whole.0.last() != Some(&Mark::Char('/')) {
-            whole.push(Mark::Char('/'));
-        }
-        whole.extend(self);
-        whole
+        marks_within(&self.0, directory)
     }
 
     /// The path for the file system, if it is fully known.
@@ -298,7 +291,8 @@ impl PathText {
 
     /// This path and anything below it.
     pub(super) fn below(&self) -> PathText {
-        let mut below = self.clone();
+        let mut below = PathText(Vec::with_capacity(self.0.len() + 2));
+        below.0.extend_from_slice(&self.0);
         if below.0.last() != Some(&Mark::Char('/')) {
             below.push(Mark::Char('/'));
         }
@@ -309,14 +303,6 @@ impl PathText {
     /// Whether some path matches both.
     pub(super) fn meets(&self, other: &PathText) -> bool {
         meets(&self.0, &other.0)
-    }
-
-    /// Like [`PathText::meets`], for a text without holes.
-    pub(super) fn matches(&self, text: &str) -> bool {
-        let mut chars = text.chars();
-        let mut known = self.0.iter().take_while(|mark| matches!(mark, Mark::Char(_)));
-        let begins = known.all(|mark| chars.next().map(Mark::Char) == Some(*mark));
-        begins && self.meets(&PathText::literal(text))
     }
 
     /// Like [`PathText::meets`], for marks of another text.
@@ -359,22 +345,26 @@ impl PathText {
     }
 }
 
-/// A place, and anything below it.
-#[derive(Clone, Debug)]
-pub(super) struct Area {
-    pub text: PathText,
-    below: PathText,
+/// A path relative to that directory. One that begins with a hole may be absolute.
+fn marks_within(path: &[Mark], directory: &PathText) -> PathText {
+    if matches!(path.first(), Some(Mark::Char('/') | Mark::Any)) {
+        return PathText::of(path);
+    }
+    let mut whole = PathText(Vec::with_capacity(directory.0.len() + 1 + path.len()));
+    whole.0.extend_from_slice(&directory.0);
+    if whole.0.last() != Some(&Mark::Char('/')) {
+        whole.push(Mark::Char('/'));
+    }
+    whole.extend_by(path);
+    whole
 }
 
-impl Area {
-    pub(super) fn new(text: PathText) -> Self {
-        Area { below: text.below(), text }
-    }
-
-    /// Whether a text can be this place, or be below it.
-    pub(super) fn meets(&self, text: &PathText) -> bool {
-        meets_up_to(&text.0, &self.below.0, self.text.0.len())
-    }
+/// Whether a text without holes matches these marks.
+pub(super) fn is_match(marks: &[Mark], text: &str) -> bool {
+    let mut chars = text.chars();
+    let mut known = marks.iter().take_while(|mark| matches!(mark, Mark::Char(_)));
+    let begins = known.all(|mark| chars.next().map(Mark::Char) == Some(*mark));
+    begins && meets(marks, &PathText::literal(text).0)
 }
 
 /// The literal text after all unknown parts.
@@ -397,7 +387,7 @@ impl From<&Path> for PathText {
 }
 
 /// The text of these marks, if there are no holes.
-fn text_of(marks: &[Mark]) -> Option<String> {
+pub(super) fn text_of(marks: &[Mark]) -> Option<String> {
     if marks.iter().any(|mark| !matches!(mark, Mark::Char(_))) {
         return None;
     }

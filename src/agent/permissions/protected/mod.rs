@@ -307,7 +307,7 @@ fn literal_kind(lower: &PathText, is_used: Use) -> Option<ProtectedKind> {
         };
         let table = PlaceTable::get();
         let is_key =
-            table.key_names.iter().any(|name| last.is_form(name)) || KEY_ENDS.iter().any(|key| is_end(key));
+            table.key_names.iter().any(|name| last.is_form(name.marks())) || KEY_ENDS.iter().any(|key| is_end(key));
         is_key.then_some(ProtectedKind::Keys)
     })
 }
@@ -350,20 +350,21 @@ impl<'a> LiteralPart<'a> {
 
     /// Whether it is a form of a name: it can be that name, and begins like it or lacks little. Of a name that is
     /// a pattern, its literal start has to be there.
-    fn is_form(&self, name: &PathText) -> bool {
+    fn is_form(&self, name: &[Mark]) -> bool {
         // Most do not even begin like it.
-        if !name.marks().first().is_some_and(|start| self.may_start_with(*start)) {
+        if !name.first().is_some_and(|start| self.may_start_with(*start)) {
             return false;
         }
-        let known = name.marks().iter().take_while(|mark| matches!(mark, Mark::Char(_))).count();
-        if (1..name.marks().len()).contains(&known) {
-            let start = PathText::of(name.marks().get(..known).unwrap_or_default());
+        let known = name.iter().take_while(|mark| matches!(mark, Mark::Char(_))).count();
+        if (1..name.len()).contains(&known) {
+            let start = name.get(..known).unwrap_or_default();
             let begins =
-                |end| self.part.get(..end).is_some_and(|part| LiteralPart::new(part).is_form(&start));
-            return name.meets_marks(self.part) && (1..=self.part.len()).any(begins);
+                |end| self.part.get(..end).is_some_and(|part| LiteralPart::new(part).is_form(start));
+            return path_text::meets(self.part, name) && (1..=self.part.len()).any(begins);
         }
-        let lacks_little = self.behind >= EVIDENCE && self.behind + EVIDENCE >= name.marks().len();
-        lacks_little && name.meets_marks(self.written) || self.starts && name.meets_marks(self.part)
+        let lacks_little = self.behind >= EVIDENCE && self.behind + EVIDENCE >= name.len();
+        lacks_little && path_text::meets(self.written, name)
+            || self.starts && path_text::meets(self.part, name)
     }
 }
 

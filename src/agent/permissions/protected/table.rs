@@ -22,29 +22,28 @@ pub(super) enum Anchor {
 struct Place {
     kind: ProtectedKind,
     anchor: Anchor,
-    /// Its names, in lower case.
-    names: Vec<PathText>,
-    /// Its names as one text; relative to its anchor, absolute below the root.
+    /// Its names in lower case, relative to its anchor, absolute below the root.
     area: Area,
 }
 
-/// The names of a place from a distinctive one on.
-struct Form {
-    kind: ProtectedKind,
-    names: Vec<PathText>,
+/// The names of a place from a distinctive one on, or the name of a folder with keys.
+#[derive(Clone, Copy)]
+enum Form {
+    /// The index of the place, and the number of names before that one.
+    OfPlace(usize, usize),
+    /// The index in the places with keys.
+    OfKeys(usize),
 }
 
 /// The indexed table.
 pub(super) struct PlaceTable {
     places: Vec<Place>,
-    /// The forms of places that are not below the root, in their order, then the names of folders with keys.
+    /// Those of places that are not below the root, in their order, then the names of folders with keys.
     forms: Vec<Form>,
     /// Their indexes by the mark with which they begin.
     forms_by_start: BTreeMap<Mark, Vec<usize>>,
-    /// The folders of places that may be anywhere, as names, in their order.
-    folders: Vec<(Vec<PathText>, ProtectedKind)>,
-    /// The places by their first name.
-    first: HashMap<String, Vec<usize>>,
+    /// The indexes of the places by their first name, those in one by their own.
+    by_first: Vec<usize>,
     /// Those whose first name is a pattern.
     patterns: Vec<usize>,
     /// Names that are recognised without their dot.
@@ -67,49 +66,40 @@ impl PlaceTable {
 
     fn new() -> Self {
         let places: Vec<Place> = places().map(|(kind, path, _)| Place::new(kind, path)).collect();
-        let (mut first, mut patterns): (HashMap<String, Vec<usize>>, _) = (HashMap::new(), Vec::new());
-        for (index, place) in places.iter().enumerate() {
-            match place.names.first().and_then(PathText::text) {
-                Some(name) => first.entry(name).or_default().push(index),
-                None => patterns.push(index),
-            }
-        }
-        let key_folders = KEY_PLACES.iter().filter(|place| !place.contains('/'));
-        let key_folders =
-            key_folders.map(|name| Form { kind: ProtectedKind::Keys, names: vec![PathText::literal(name)] });
-        let forms: Vec<Form> = places.iter().flat_map(Place::forms).chain(key_folders).collect();
-        let mut forms_by_start: BTreeMap<Mark, Vec<usize>> = BTreeMap::new();
-        for (index, form) in forms.iter().enumerate() {
-            let start = form.names.first().and_then(|name| name.marks().first());
-            start.into_iter().for_each(|start| forms_by_start.entry(*start).or_default().push(index));
-        }
-        let anywhere = places.iter().filter(|place| place.anchor == Anchor::Anywhere);
-        let folders = anywhere.filter_map(|place| {
-            let (_, folders) = place.names.split_last()?;
-            (!folders.is_empty()).then(|| (folders.to_vec(), place.kind))
+        let is_pattern =
+            |index: &usize| places.get(*index).is_some_and(|place| path_text::text_of(place.first()).is_none());
+        let (patterns, mut by_first): (Vec<usize>, Vec<usize>) = (0..places.len()).partition(is_pattern);
+        by_first.sort_by_key(|index| places.get(*index).map(Place::first));
+        let area = |place: &&str| Area::new(&PathText::literal(&place.to_lowercase()));
+        let key_places: Vec<Area> = KEY_PLACES.iter().chain(&READ_BY_PROGRAMS).map(area).collect();
+        let of_places = places.iter().enumerate().flat_map(|(index, place)| {
+            place.starts_of_forms().map(move |from| Form::OfPlace(index, from))
         });
-        let folders = folders.collect();
+        let key_folders = KEY_PLACES.iter().enumerate().filter(|(_, place)| !place.contains('/'));
+        let forms = of_places.chain(key_folders.map(|(index, _)| Form::OfKeys(index))).collect();
         let dotless = places.iter().filter_map(Place::dotless).collect();
         let key_names = KEY_NAMES.iter().filter(|name| **name != "auth.json");
         let key_names = key_names.map(|name| PathText::literal(name)).collect();
         let key_ends = KEY_ENDS.iter().flat_map(|end| path_text::of_glob(&format!("*{end}"))).collect();
-        let area = |place: &&str| Area::new(PathText::literal(&place.to_lowercase()));
-        let key_places = KEY_PLACES.iter().chain(&READ_BY_PROGRAMS);
-        let (key_places, system_keys) = (key_places.map(area), SYSTEM_KEYS.iter().map(area));
-        let (key_places, system_keys) = (key_places.collect(), system_keys.collect());
-        PlaceTable {
+        let system_keys = SYSTEM_KEYS.iter().map(area).collect();
+        let forms_by_start = BTreeMap::new();
+        let mut table = PlaceTable {
             places,
             forms,
             forms_by_start,
-            folders,
-            first,
+            by_first,
             patterns,
             dotless,
             key_names,
             key_ends,
             key_places,
             system_keys,
+        };
+        for index in 0..table.forms.len() {
+            let start = table.names_of_form(index).next().and_then(|name| name.first().copied());
+            start.into_iter().for_each(|start| table.forms_by_start.entry(start).or_default().push(index));
         }
+        table
     }
 
     /// The kind of the place that a path is in: `names` are its names from the anchor on, in lower case.
@@ -117,10 +107,38 @@ impl PlaceTable {
         let starts = if anchor == Anchor::Anywhere { names.len() } else { 1 };
         (0..starts).find_map(|start| {
             let rest = names.get(start..)?;
-            let by_name = self.first.get(rest.first()?.as_ref()).into_iter().flatten().chain(&self.patterns);
+            let by_name = self.places_called(rest.first()?).iter().chain(&self.patterns);
             let mut candidates = by_name.filter_map(|index| self.places.get(*index));
             candidates.find(|place| place.anchor == anchor && place.contains(rest)).map(|place| place.kind)
         })
+    }
+
+    /// The indexes of the places with this first name.
+    fn places_called(&self, name: &str) -> &[usize] {
+        let compared = |index: &usize| {
+            let first = self.places.get(*index).map(Place::first).unwrap_or_default();
+            first.iter().copied().cmp(name.chars().map(Mark::Char))
+        };
+        let start = self.by_first.partition_point(|index| compared(index).is_lt());
+        let rest = self.by_first.get(start..).unwrap_or_default();
+        rest.get(..rest.partition_point(|index| compared(index).is_eq())).unwrap_or_default()
+    }
+
+    fn kind_of_form(&self, index: usize) -> Option<ProtectedKind> {
+        match self.forms.get(index)? {
+            Form::OfPlace(place, _) => self.places.get(*place).map(|place| place.kind),
+            Form::OfKeys(_) => Some(ProtectedKind::Keys),
+        }
+    }
+
+    fn names_of_form(&self, index: usize) -> impl Iterator<Item = &[Mark]> {
+        let (of_place, of_keys) = match self.forms.get(index) {
+            Some(Form::OfPlace(place, from)) => (self.places.get(*place).map(|place| (place, *from)), None),
+            Some(Form::OfKeys(place)) => (None, self.key_places.get(*place)),
+            None => (None, None),
+        };
+        let of_place = of_place.into_iter().flat_map(|(place, from)| place.names().skip(from));
+        of_place.chain(of_keys.map(Area::marks))
     }
 
     /// The kind of the first place with these anchors that a text can be, or be below.
@@ -146,26 +164,30 @@ impl PlaceTable {
         counts: impl Fn(ProtectedKind) -> bool,
     ) -> Option<ProtectedKind> {
         let is_written = |at: usize, index: &usize| {
-            let Some(form) = self.forms.get(*index).filter(|form| counts(form.kind)) else { return false };
-            let names = parts.get(at..at + form.names.len()).unwrap_or_default();
-            !names.is_empty() && names.iter().zip(&form.names).all(|(part, name)| part.is_form(name))
+            if !self.kind_of_form(*index).is_some_and(&counts) {
+                return false;
+            }
+            let mut parts = parts.get(at..).unwrap_or_default().iter();
+            self.names_of_form(*index).all(|name| parts.next().is_some_and(|part| part.is_form(name)))
         };
         let starting = |(at, part): (usize, &LiteralPart<'_>)| {
             let starts = self.forms_by_start.iter().filter(|(start, _)| part.may_start_with(**start));
             starts.filter_map(|(_, forms)| forms.iter().copied().find(|index| is_written(at, index))).min()
         };
         let first = parts.iter().enumerate().filter_map(starting).min();
-        first.and_then(|first| self.forms.get(first)).map(|form| form.kind)
+        first.and_then(|first| self.kind_of_form(first))
     }
 
     /// The kind of the first place that is anywhere, and in a folder whose path ends with these names.
     pub(super) fn below(&self, names: &[&[Mark]]) -> Option<ProtectedKind> {
-        let is_in = |(folders, _): &&(Vec<PathText>, ProtectedKind)| {
-            let start = names.len().checked_sub(folders.len());
-            let ends = start.and_then(|start| names.get(start..)).unwrap_or_default();
-            !ends.is_empty() && ends.iter().zip(folders).all(|(name, folder)| folder.meets_marks(name))
+        let is_in = |place: &&Place| {
+            let folders = place.names().count() - 1;
+            let ends = names.len().checked_sub(folders).and_then(|start| names.get(start..)).unwrap_or_default();
+            !ends.is_empty()
+                && ends.iter().zip(place.names()).all(|(name, folder)| path_text::meets(name, folder))
         };
-        self.folders.iter().find(is_in).map(|(_, kind)| *kind)
+        let mut anywhere = self.places.iter().filter(|place| place.anchor == Anchor::Anywhere);
+        anywhere.find(is_in).map(|place| place.kind)
     }
 
     /// The kind of a place with this name, except for its dot.
@@ -190,27 +212,33 @@ impl Place {
         } else {
             (Anchor::Root, lower.trim_start_matches('/'))
         };
-        let one = |text: &str| path_text::of_glob(text).into_iter().next().unwrap_or_default();
-        let text = if anchor == Anchor::Root { one(&format!("/{rest}")) } else { one(rest) };
-        let names: Vec<PathText> = rest.split('/').map(one).collect();
-        Place { kind, anchor, names, area: Area::new(text) }
+        let text = if anchor == Anchor::Root { format!("/{rest}") } else { rest.to_owned() };
+        Place { kind, anchor, area: path_text::of_glob(&text).first().map(Area::new).unwrap_or_default() }
     }
 
-    /// Its names from each on that has a dot before it, and all of them where it may be anywhere.
-    fn forms(&self) -> impl Iterator<Item = Form> {
-        let starts = (0..self.names.len()).filter(|_| self.anchor != Anchor::Root);
-        starts.filter_map(|from| {
-            let names = self.names.get(from..)?.to_vec();
-            let is_hidden = names.first()?.starts_with(".");
-            let says = is_hidden || self.anchor == Anchor::Anywhere && from == 0;
-            says.then_some(Form { kind: self.kind, names })
-        })
+    /// Its names, in lower case.
+    fn names(&self) -> impl Iterator<Item = &[Mark]> {
+        let root = usize::from(self.anchor == Anchor::Root);
+        self.area.marks().split(|mark| *mark == Mark::Char('/')).skip(root)
+    }
+
+    fn first(&self) -> &[Mark] {
+        self.names().next().unwrap_or_default()
+    }
+
+    /// The numbers of its names that have a dot before them; also of the first, where it may be anywhere.
+    fn starts_of_forms(&self) -> impl Iterator<Item = usize> {
+        let names = self.names().enumerate().filter(|_| self.anchor != Anchor::Root);
+        let says = |(from, name): &(usize, &[Mark])| {
+            name.first() == Some(&Mark::Char('.')) || self.anchor == Anchor::Anywhere && *from == 0
+        };
+        names.filter(says).map(|(from, _)| from)
     }
 
     /// Its name without the dot, unless that is a common word.
     fn dotless(&self) -> Option<(String, ProtectedKind)> {
-        let [name] = self.names.as_slice() else { return None };
-        let name = name.text()?;
+        let mut names = self.names();
+        let name = names.next().filter(|_| names.next().is_none()).and_then(path_text::text_of)?;
         let bare = name.strip_prefix('.')?;
         if bare == "node_modules" {
             return None;
@@ -222,7 +250,8 @@ impl Place {
 
     /// Whether a path with these names is the place, or in it.
     fn contains(&self, names: &[Cow<'_, str>]) -> bool {
-        names.len() >= self.names.len() && self.names.iter().zip(names).all(|(own, name)| own.matches(name))
+        let mut names = names.iter();
+        self.names().all(|own| names.next().is_some_and(|name| path_text::is_match(own, name)))
     }
 }
 
@@ -236,7 +265,7 @@ mod tests {
         assert!(table.places.len() >= 80, "only {} places", table.places.len());
         for (place, (_, path, source)) in table.places.iter().zip(places()) {
             assert!(!source.is_empty() && path.starts_with(['~', '/', '*']), "{path}");
-            assert!(!place.names.iter().any(PathText::is_empty), "{path}");
+            assert!(place.names().all(|name| !name.is_empty()), "{path}");
             let concrete: Vec<Cow<'_, str>> = path
                 .to_lowercase()
                 .trim_start_matches("~/")
