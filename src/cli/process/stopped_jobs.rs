@@ -97,8 +97,7 @@ impl StoppedJobs {
             let is_of = |sessions: &Vec<String>| sessions.iter().any(|session| process.is_of(session));
             self.sessions.as_ref().is_none_or(is_of)
         };
-        let others =
-            self.processes.iter().filter(move |process| is_meant(process) && !is_of_job(process));
+        let others = self.processes.iter().filter(move |process| is_meant(process) && !is_of_job(process));
         others.map(move |process| {
             let (pid, name) = (process.pid, plain::line(&process.name));
             match now.iter().any(|other| is_same(other, process)) {

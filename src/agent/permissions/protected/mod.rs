@@ -306,8 +306,8 @@ fn literal_kind(lower: &PathText, is_used: Use) -> Option<ProtectedKind> {
             end.len() > key.len() && end.ends_with(key) || end == key && last.behind < last.part.len()
         };
         let table = PlaceTable::get();
-        let is_key =
-            table.key_names.iter().any(|name| last.is_form(name.marks())) || KEY_ENDS.iter().any(|key| is_end(key));
+        let is_key = table.key_names.iter().any(|name| last.is_form(name.marks()))
+            || KEY_ENDS.iter().any(|key| is_end(key));
         is_key.then_some(ProtectedKind::Keys)
     })
 }
@@ -358,8 +358,7 @@ impl<'a> LiteralPart<'a> {
         let known = name.iter().take_while(|mark| matches!(mark, Mark::Char(_))).count();
         if (1..name.len()).contains(&known) {
             let start = name.get(..known).unwrap_or_default();
-            let begins =
-                |end| self.part.get(..end).is_some_and(|part| LiteralPart::new(part).is_form(start));
+            let begins = |end| self.part.get(..end).is_some_and(|part| LiteralPart::new(part).is_form(start));
             return path_text::meets(self.part, name) && (1..=self.part.len()).any(begins);
         }
         let lacks_little = self.behind >= EVIDENCE && self.behind + EVIDENCE >= name.len();

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
-use super::places::places;
-use super::{KEY_ENDS, KEY_NAMES, KEY_PLACES, LiteralPart, ProtectedKind, READ_BY_PROGRAMS, SYSTEM_KEYS};
+use super::{
+    KEY_ENDS, KEY_NAMES, KEY_PLACES, LiteralPart, ProtectedKind, READ_BY_PROGRAMS, SYSTEM_KEYS, places,
+};
 use crate::permissions::path_text::{self, Area, Mark, PathText};
 
 /// The minimum length of a name that is recognised without its dot.
@@ -24,12 +25,14 @@ struct Place {
     anchor: Anchor,
     /// Its names in lower case, relative to its anchor, absolute below the root.
     area: Area,
+    /// The end of its first name in that, in marks.
+    first_end: usize,
 }
 
 /// The names of a place from a distinctive one on, or the name of a folder with keys.
 #[derive(Clone, Copy)]
 enum Form {
-    /// The index of the place, and the number of names before that one.
+    /// The index of the place, and the position of that name in its text.
     OfPlace(usize, usize),
     /// The index in the places with keys.
     OfKeys(usize),
@@ -42,8 +45,8 @@ pub(super) struct PlaceTable {
     forms: Vec<Form>,
     /// Their indexes by the mark with which they begin.
     forms_by_start: BTreeMap<Mark, Vec<usize>>,
-    /// The indexes of the places by their first name, those in one by their own.
-    by_first: Vec<usize>,
+    /// The places by their first name, those of one name in their order.
+    by_first: Vec<(Cow<'static, str>, usize)>,
     /// Those whose first name is a pattern.
     patterns: Vec<usize>,
     /// Names that are recognised without their dot.
@@ -65,16 +68,21 @@ impl PlaceTable {
     }
 
     fn new() -> Self {
-        let places: Vec<Place> = places().map(|(kind, path, _)| Place::new(kind, path)).collect();
-        let is_pattern =
-            |index: &usize| places.get(*index).is_some_and(|place| path_text::text_of(place.first()).is_none());
-        let (patterns, mut by_first): (Vec<usize>, Vec<usize>) = (0..places.len()).partition(is_pattern);
-        by_first.sort_by_key(|index| places.get(*index).map(Place::first));
+        let places: Vec<Place> = places::places().map(|(kind, path, _)| Place::new(kind, path)).collect();
+        let (mut by_first, mut patterns) = (Vec::new(), Vec::new());
+        for (index, (place, (_, path, _))) in places.iter().zip(places::places()).enumerate() {
+            match path_text::text_of(place.first()) {
+                Some(_) => by_first.push((first_name(path), index)),
+                None => patterns.push(index),
+            }
+        }
+        by_first.sort();
         let area = |place: &&str| Area::new(&PathText::literal(&place.to_lowercase()));
         let key_places: Vec<Area> = KEY_PLACES.iter().chain(&READ_BY_PROGRAMS).map(area).collect();
-        let of_places = places.iter().enumerate().flat_map(|(index, place)| {
-            place.starts_of_forms().map(move |from| Form::OfPlace(index, from))
-        });
+        let of_places = places
+            .iter()
+            .enumerate()
+            .flat_map(|(index, place)| place.starts_of_forms().map(move |from| Form::OfPlace(index, from)));
         let key_folders = KEY_PLACES.iter().enumerate().filter(|(_, place)| !place.contains('/'));
         let forms = of_places.chain(key_folders.map(|(index, _)| Form::OfKeys(index))).collect();
         let dotless = places.iter().filter_map(Place::dotless).collect();
@@ -107,21 +115,19 @@ impl PlaceTable {
         let starts = if anchor == Anchor::Anywhere { names.len() } else { 1 };
         (0..starts).find_map(|start| {
             let rest = names.get(start..)?;
-            let by_name = self.places_called(rest.first()?).iter().chain(&self.patterns);
+            let by_name = self.places_called(rest.first()?).iter().map(|(_, index)| index);
+            let by_name = by_name.chain(&self.patterns);
             let mut candidates = by_name.filter_map(|index| self.places.get(*index));
             candidates.find(|place| place.anchor == anchor && place.contains(rest)).map(|place| place.kind)
         })
     }
 
-    /// The indexes of the places with this first name.
-    fn places_called(&self, name: &str) -> &[usize] {
-        let compared = |index: &usize| {
-            let first = self.places.get(*index).map(Place::first).unwrap_or_default();
-            first.iter().copied().cmp(name.chars().map(Mark::Char))
-        };
-        let start = self.by_first.partition_point(|index| compared(index).is_lt());
+    /// The places with this first name.
+    fn places_called(&self, name: &str) -> &[(Cow<'static, str>, usize)] {
+        let start = self.by_first.partition_point(|(first, _)| first.as_ref() < name);
         let rest = self.by_first.get(start..).unwrap_or_default();
-        rest.get(..rest.partition_point(|index| compared(index).is_eq())).unwrap_or_default()
+        let end = rest.iter().position(|(first, _)| first != name).unwrap_or(rest.len());
+        rest.get(..end).unwrap_or_default()
     }
 
     fn kind_of_form(&self, index: usize) -> Option<ProtectedKind> {
@@ -132,13 +138,14 @@ impl PlaceTable {
     }
 
     fn names_of_form(&self, index: usize) -> impl Iterator<Item = &[Mark]> {
-        let (of_place, of_keys) = match self.forms.get(index) {
-            Some(Form::OfPlace(place, from)) => (self.places.get(*place).map(|place| (place, *from)), None),
-            Some(Form::OfKeys(place)) => (None, self.key_places.get(*place)),
-            None => (None, None),
+        let text = match self.forms.get(index) {
+            Some(Form::OfPlace(place, from)) => {
+                self.places.get(*place).and_then(|place| place.area.marks().get(*from..))
+            }
+            Some(Form::OfKeys(place)) => self.key_places.get(*place).map(Area::marks),
+            None => None,
         };
-        let of_place = of_place.into_iter().flat_map(|(place, from)| place.names().skip(from));
-        of_place.chain(of_keys.map(Area::marks))
+        text.into_iter().flat_map(names_of)
     }
 
     /// The kind of the first place with these anchors that a text can be, or be below.
@@ -182,7 +189,8 @@ impl PlaceTable {
     pub(super) fn below(&self, names: &[&[Mark]]) -> Option<ProtectedKind> {
         let is_in = |place: &&Place| {
             let folders = place.names().count() - 1;
-            let ends = names.len().checked_sub(folders).and_then(|start| names.get(start..)).unwrap_or_default();
+            let ends =
+                names.len().checked_sub(folders).and_then(|start| names.get(start..)).unwrap_or_default();
             !ends.is_empty()
                 && ends.iter().zip(place.names()).all(|(name, folder)| path_text::meets(name, folder))
         };
@@ -202,37 +210,57 @@ impl PlaceTable {
     }
 }
 
+fn names_of(path: &[Mark]) -> impl Iterator<Item = &[Mark]> {
+    path.split(|mark| *mark == Mark::Char('/'))
+}
+
+/// The anchor of a place of the table, and its path from there.
+fn anchored(path: &'static str) -> (Anchor, &'static str) {
+    if let Some(rest) = path.strip_prefix("~/") {
+        (Anchor::Home, rest)
+    } else if let Some(rest) = path.strip_prefix("**/") {
+        (Anchor::Anywhere, rest)
+    } else {
+        (Anchor::Root, path.trim_start_matches('/'))
+    }
+}
+
+/// The first name of a place of the table, in lower case.
+fn first_name(path: &'static str) -> Cow<'static, str> {
+    let name = anchored(path).1.split('/').next().unwrap_or_default();
+    super::lower(Cow::Borrowed(name))
+}
+
 impl Place {
-    fn new(kind: ProtectedKind, path: &str) -> Self {
-        let lower = path.to_lowercase();
-        let (anchor, rest) = if let Some(rest) = lower.strip_prefix("~/") {
-            (Anchor::Home, rest)
-        } else if let Some(rest) = lower.strip_prefix("**/") {
-            (Anchor::Anywhere, rest)
-        } else {
-            (Anchor::Root, lower.trim_start_matches('/'))
-        };
-        let text = if anchor == Anchor::Root { format!("/{rest}") } else { rest.to_owned() };
-        Place { kind, anchor, area: path_text::of_glob(&text).first().map(Area::new).unwrap_or_default() }
+    fn new(kind: ProtectedKind, path: &'static str) -> Self {
+        let (anchor, rest) = anchored(path);
+        let rest = rest.to_lowercase();
+        let text = if anchor == Anchor::Root { format!("/{rest}") } else { rest };
+        let area = path_text::of_glob(&text).first().map(Area::new).unwrap_or_default();
+        let is_end = |(at, mark): &(usize, &Mark)| *at > 0 && **mark == Mark::Char('/');
+        let first_end = area.marks().iter().enumerate().find(is_end).map_or(area.marks().len(), |(at, _)| at);
+        Place { kind, anchor, area, first_end }
     }
 
     /// Its names, in lower case.
     fn names(&self) -> impl Iterator<Item = &[Mark]> {
         let root = usize::from(self.anchor == Anchor::Root);
-        self.area.marks().split(|mark| *mark == Mark::Char('/')).skip(root)
+        names_of(self.area.marks().get(root..).unwrap_or_default())
     }
 
     fn first(&self) -> &[Mark] {
-        self.names().next().unwrap_or_default()
+        let start = usize::from(self.anchor == Anchor::Root);
+        self.area.marks().get(start..self.first_end).unwrap_or_default()
     }
 
-    /// The numbers of its names that have a dot before them; also of the first, where it may be anywhere.
+    /// The positions of its names that have a dot before them; also of the first, where it may be anywhere.
     fn starts_of_forms(&self) -> impl Iterator<Item = usize> {
-        let names = self.names().enumerate().filter(|_| self.anchor != Anchor::Root);
-        let says = |(from, name): &(usize, &[Mark])| {
-            name.first() == Some(&Mark::Char('.')) || self.anchor == Anchor::Anywhere && *from == 0
+        let marks = self.area.marks();
+        let is_start = |at: usize| match at.checked_sub(1) {
+            None => self.anchor == Anchor::Anywhere || marks.first() == Some(&Mark::Char('.')),
+            Some(before) => marks.get(before..=at) == Some(&[Mark::Char('/'), Mark::Char('.')]),
         };
-        names.filter(says).map(|(from, _)| from)
+        (0..marks.len()).filter(move |at| self.anchor != Anchor::Root && is_start(*at))
     }
 
     /// Its name without the dot, unless that is a common word.
@@ -250,8 +278,13 @@ impl Place {
 
     /// Whether a path with these names is the place, or in it.
     fn contains(&self, names: &[Cow<'_, str>]) -> bool {
+        let is_own = |own: &[Mark], name: Option<&Cow<'_, str>>| {
+            name.is_some_and(|name| path_text::is_match(own, name))
+        };
         let mut names = names.iter();
-        self.names().all(|own| names.next().is_some_and(|name| path_text::is_match(own, name)))
+        is_own(self.first(), names.next())
+            && (self.first_end == self.area.marks().len()
+                || self.names().skip(1).all(|own| is_own(own, names.next())))
     }
 }
 
@@ -263,7 +296,7 @@ mod tests {
     fn every_place_is_read_as_it_is_written_and_has_a_source() {
         let table = PlaceTable::get();
         assert!(table.places.len() >= 80, "only {} places", table.places.len());
-        for (place, (_, path, source)) in table.places.iter().zip(places()) {
+        for (place, (_, path, source)) in table.places.iter().zip(places::places()) {
             assert!(!source.is_empty() && path.starts_with(['~', '/', '*']), "{path}");
             assert!(place.names().all(|name| !name.is_empty()), "{path}");
             let concrete: Vec<Cow<'_, str>> = path
@@ -276,7 +309,7 @@ mod tests {
                 .collect();
             assert!(table.kind(place.anchor, &concrete).is_some(), "{path}");
         }
-        let mut paths: Vec<&str> = places().map(|(_, path, _)| path).collect();
+        let mut paths: Vec<&str> = places::places().map(|(_, path, _)| path).collect();
         paths.sort_unstable();
         assert!(paths.windows(2).all(|pair| pair.first() != pair.last()), "a place is there twice");
     }
