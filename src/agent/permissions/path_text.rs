@@ -4,13 +4,14 @@
 
 mod area;
 mod meeting;
+mod on_disk;
+mod shell_pattern;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::links;
 pub(super) use area::Area;
 pub(super) use meeting::meets;
 
@@ -84,15 +85,6 @@ impl PathText {
             (Some(last), Mark::Name | Mark::Digits | Mark::Visible) => *last == mark,
             _ => false,
         }
-    }
-
-    /// Adds a mark of a shell pattern: a hole at the start of a name does not match a dot.
-    pub(super) fn push_of_pattern(&mut self, mark: Mark) {
-        let is_hole = matches!(mark, Mark::One | Mark::Name);
-        if is_hole && matches!(self.0.last(), None | Some(Mark::Char('/'))) {
-            self.push(Mark::Visible);
-        }
-        self.push(mark);
     }
 
     pub(super) fn extend(&mut self, other: &PathText) {
@@ -308,40 +300,6 @@ impl PathText {
     /// Like [`PathText::meets`], for marks of another text.
     pub(super) fn meets_marks(&self, other: &[Mark]) -> bool {
         meets(other, &self.0)
-    }
-
-    /// The existing paths that it may currently stand for, with links at their ends not followed. `None` if
-    /// there are more than `limit` names to check.
-    pub(super) fn on_disk(&self, limit: usize) -> Option<Vec<PathBuf>> {
-        let known = self.known_start();
-        let folder =
-            known.rsplit_once('/').map(|(folder, _)| folder).filter(|folder| folder.starts_with('/'));
-        let folder = folder.unwrap_or_default();
-        let rest = self.0.get(folder.chars().count()..).unwrap_or_default();
-        let (mut found, mut looked_at, mut letters) =
-            (vec![PathBuf::from("/").join(folder)], 0_usize, Vec::new());
-        for part in rest.split(|mark| *mark == Mark::Char('/')).filter(|part| !part.is_empty()) {
-            if let Some(name) = text_of(part) {
-                found.iter_mut().for_each(|path| path.push(&name));
-                continue;
-            }
-            let mut next = Vec::new();
-            for folder in &found {
-                for (name, _) in links::entries(folder, limit - looked_at + 1).iter() {
-                    looked_at += 1;
-                    if looked_at > limit {
-                        return None;
-                    }
-                    letters.clear();
-                    letters.extend(name.to_string_lossy().chars().map(Mark::Char));
-                    if meets(part, &letters) {
-                        next.push(folder.join(name));
-                    }
-                }
-            }
-            found = next;
-        }
-        Some(found)
     }
 }
 

@@ -184,9 +184,8 @@ impl<'a> Scene<'a> {
     }
 
     fn home(&self) -> Vec<PathText> {
-        let home = self.places.home.as_ref().map(|home| PathText::from(home.plain.as_path()));
-        let set = self.values.get("HOME").into_iter().flatten().cloned();
-        let all: Vec<PathText> = home.into_iter().chain(set).collect();
+        let home = self.places.home.iter().map(|home| PathText::from(home.plain.as_path()));
+        let all: Vec<PathText> = home.chain(self.values.get("HOME").into_iter().flatten().cloned()).collect();
         if all.is_empty() { vec![PathText::any()] } else { all }
     }
 
@@ -198,18 +197,14 @@ impl<'a> Scene<'a> {
         if let Some((name, edit)) = expansion_edit(name) {
             let edited = self.value(name, splits).into_iter().map(|value| edit_value(&value, edit));
             return edited
-                .map(|value| value.map_or_else(PathText::any, |text| PathText::literal(&text)))
+                .map(|text| text.as_deref().map_or_else(PathText::any, PathText::literal))
                 .collect();
         }
         let Some(values) = self.values.get(name) else {
             return match name {
                 "PWD" => self.directories.clone(),
                 "OLDPWD" => self.directories.iter().cloned().chain([PathText::any()]).collect(),
-                _ if NUMBERS.contains(&name) => {
-                    let mut number = PathText::default();
-                    number.push(Mark::Digits);
-                    vec![number]
-                }
+                _ if NUMBERS.contains(&name) => vec![PathText::of(&[Mark::Digits])],
                 _ => usual::inherited_values(name),
             };
         };
@@ -240,10 +235,12 @@ impl<'a> Scene<'a> {
     fn texts_of_atoms(&self, atoms: &[super::word_texts::Atom], splits: bool) -> Vec<PathText> {
         use super::word_texts::Atom;
         let mut found = vec![PathText::default()];
+        let is_wide = self.analysis.sees_hidden;
+        let push = if is_wide { PathText::push_of_wide_pattern } else { PathText::push_of_pattern };
         for atom in atoms {
             let values = match atom {
                 Atom::Mark(mark) => {
-                    found.iter_mut().for_each(|text| text.push_of_pattern(*mark));
+                    found.iter_mut().for_each(|text| push(text, *mark));
                     continue;
                 }
                 Atom::Home => self.home(),
@@ -369,7 +366,7 @@ impl<'a> Scene<'a> {
         }
         if !text.is_open() {
             // The current matches of a pattern may be links.
-            let now = text.on_disk(MAX_NAMES).unwrap_or_default();
+            let now = text.on_disk(MAX_NAMES, self.analysis.sees_hidden);
             let is_link = |path: &Path| links::kind(path).is_some_and(|kind| kind.is_symlink());
             let links = now.iter().filter(|path| follows && is_link(path));
             found.extend(links.map(|path| NamedPath::from_path(path.clone(), true)));

@@ -99,6 +99,17 @@ const TOUCHES_KEPT: &[&str] = &[
     "bash -O extglob -c 'cp a.txt ~/.@(bashrc)'",
     "BASHOPTS=dotglob bash -c 'cp a.txt ~/?bashrc'",
     "shopt -s nocaseglob; cp a.txt ~/.BASHR*",
+    "shopt -s dotglob; sed -i s/a/b/ *",
+    "shopt -s dotglob; rm -r *",
+    "shopt -s dot''glob; rm -r ./*",
+    "shopt -s \"$x\"; mv * sub",
+    "GLOBIGNORE=x; rm -r *",
+    "bash -O dotglob -c 'rm -r *'",
+    "BASHOPTS=dotglob bash -c 'mv * sub/'",
+    "shopt -s dotglob; for f in *; do mv \"$f\" sub; done",
+    "shopt -s dotglob; sed -i s/a/b/ */config",
+    "shopt -s globstar dotglob; sed -i s/a/b/ **/*",
+    "shopt -s globstar dotglob; sed -i s/a/b/ **/config",
     "find .. -path '*ssh*' -exec cat {} +",
     "mv plain .vscode",
     "mv -T plain .vscode",
@@ -270,8 +281,13 @@ fn a_name_within_a_text_may_be_a_command_that_a_rule_denies() {
 fn commands_of_a_working_day_are_not_asked_about() {
     let stage = Stage::new();
     assert!(ORDINARY.len() >= 60);
-    let lists =
-        ["shopt -s nullglob; for f in src/*.rs; do wc -l \"$f\"; done", "shopt -s globstar; ls **/*.rs"];
+    let lists = [
+        "shopt -s nullglob; for f in src/*.rs; do wc -l \"$f\"; done",
+        "shopt -s globstar; ls **/*.rs",
+        "shopt -s globstar; sed -i s/a/b/ src/**/*.rs",
+        "shopt -s dotglob; ls -d plain/*",
+        "shopt -s dotglob; rm -rf plain/*",
+    ];
     stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Allow], &lists);
     stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Allow], ORDINARY);
     // With a rule on reading, unknown names and folders with such a file are asked about, and what git shows.

@@ -89,6 +89,8 @@ pub(super) struct Analysis {
     pub functions: Vec<String>,
     /// Whether commands may run more than once, or in another order.
     pub loops: bool,
+    /// Whether patterns may match hidden files: `dotglob`, or `GLOBIGNORE`.
+    pub sees_hidden: bool,
     /// Whether a descriptor that is written to, such as 1 or 2, may lead to a file that was opened for
     /// reading.
     pub reopens: bool,
@@ -167,7 +169,21 @@ pub(super) fn analyse(command: &str) -> Analysis {
     if let Some(part) = analysis.parts.iter().find(|part| sets(part, is_mode)) {
         analysis.doubts.push(Doubt::new(part.span.clone(), "a variable that changes how commands are read"));
     }
+    analysis.sees_hidden = sees_hidden(command, &analysis.parts);
     analysis
+}
+
+/// Whether patterns may match hidden files, by an option or a variable of the shell.
+fn sees_hidden(command: &str, parts: &[Part]) -> bool {
+    let is_said = |text: &str| ["dotglob", "GLOBIGNORE", "BASHOPTS"].iter().any(|name| text.contains(name));
+    let unquoted = || command.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect::<String>();
+    let sets_unknown = |words: &[Word]| {
+        let sets = |word: &Word| matches!(word.literal().as_deref(), Some("shopt" | "-O"));
+        words.iter().any(sets) && words.iter().any(|word| word.literal().is_none())
+    };
+    is_said(command)
+        || command.contains(['\'', '"', '\\']) && is_said(&unquoted())
+        || parts.iter().any(|part| sets_unknown(&part.words) || sets_unknown(&part.shell))
 }
 
 fn is_locale(name: &str) -> bool {
