@@ -73,6 +73,7 @@ mod links;
 mod list_keys;
 mod live;
 mod live_ends;
+mod live_looks;
 mod live_requests;
 mod live_waits;
 mod login;

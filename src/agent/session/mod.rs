@@ -65,6 +65,8 @@ pub const CANNOT_SAVE: &str = "cannot save the session";
 
 /// The type of the entry with the limit that ended the run of a helper.
 const LIMIT: &str = "tau.limit";
+/// The custom entry below the one from which the conversation continues.
+const PLACE: &str = "tau.place";
 
 /// The maximum number of sessions above one of a helper, with those that continue another.
 const MAX_ANCESTORS: usize = 64;
@@ -287,6 +289,19 @@ impl Session {
     /// after it. Returns false if there is no entry with that id.
     pub fn go_to(&mut self, id: Option<&str>) -> bool {
         self.tree.move_leaf(id)
+    }
+
+    /// Records where the conversation is, if the last entry is elsewhere: whoever opens the file continues from the
+    /// last one.
+    pub(crate) fn append_place(&mut self) -> Result<(), SessionError> {
+        let last = self.tree.entries().last().map(|last| &last.id);
+        if self.tree.leaf().map(|leaf| &leaf.id) == last {
+            return Ok(());
+        }
+        let leaf = self.tree.leaf().map(|leaf| leaf.id.clone());
+        let written = self.append_custom_later(PLACE, Value::Null);
+        self.tree.move_leaf(leaf.as_deref());
+        written
     }
 
     /// The context for the model.

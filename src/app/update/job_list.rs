@@ -113,9 +113,11 @@ pub(super) fn move_to_background(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Leaves the session to the background, unless what ends with the screen is at work.
+/// Leaves the session to the background, unless what ends with the screen is at work or is saved nowhere.
 pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
-    if !attempts::hold(model) {
+    if model.boot.attached.is_none() && model.status.mirror.session.file.is_none() {
+        model.remark("this session is not saved (--no-session), so it cannot be left running: /quit ends it");
+    } else if !attempts::hold(model) {
         effects.push(Effect::Background);
     }
 }

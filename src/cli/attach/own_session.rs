@@ -2,6 +2,7 @@
 //! another one may have the session, or is started.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
@@ -11,6 +12,7 @@ use crate::live::start;
 use tau_agent::provider::http::Network;
 use tau_agent::provider::http::tau_server::TauServer;
 use tau_agent::provider::{Failure, Headers};
+use tau_agent::session::list;
 use tau_agent::settings::Paths;
 use tau_tools::user_error::UserError;
 
@@ -23,6 +25,8 @@ pub(super) struct OwnSession {
     directory: PathBuf,
     headers: fn(&str) -> Headers,
     http: Mutex<TauServer>,
+    /// Whether the session had a file: it is not begun again after it was deleted.
+    is_saved: AtomicBool,
 }
 
 /// The report that no process has the session open.
@@ -38,7 +42,8 @@ impl OwnSession {
     ) -> Result<Self, Failure> {
         let (paths, network) = (paths.clone(), network.clone());
         let http = Mutex::new(client_for(found, &network, headers)?);
-        Ok(OwnSession { paths, network, directory: found.record.directory.clone(), headers, http })
+        let (directory, is_saved) = (found.record.directory.clone(), AtomicBool::default());
+        Ok(OwnSession { paths, network, directory, headers, http, is_saved })
     }
 
     /// The client for its requests.
@@ -61,6 +66,9 @@ impl OwnSession {
     pub(super) async fn find(&self, session: &str, open: bool) -> Result<(), Trouble> {
         let is_live = || record::of(&self.paths, session).filter(|found| found.is_live);
         let mut found = is_live();
+        if self.is_deleted(session).await {
+            return Err(Trouble::Refused("the session was deleted, so your message was not sent".to_owned()));
+        }
         if found.is_none() && open {
             let (directory, id) = (self.directory.clone(), session.to_owned());
             let opened = tokio::task::spawn_blocking(move || start::open(&directory, Some(&id))).await;
@@ -72,6 +80,14 @@ impl OwnSession {
         let http = client_for(&found, &self.network, self.headers);
         *self.http.lock() = http.map_err(|failure| Trouble::Refused(failure.to_string()))?;
         Ok(())
+    }
+
+    /// Whether the session had a file that is gone.
+    async fn is_deleted(&self, session: &str) -> bool {
+        let (root, id) = (self.paths.sessions(), session.to_owned());
+        let file = tokio::task::spawn_blocking(move || list::of_id(&root, &id)).await;
+        let is_there = file.is_ok_and(|file| file.is_some());
+        self.is_saved.fetch_or(is_there, Ordering::Relaxed) && !is_there
     }
 }
 

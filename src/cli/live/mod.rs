@@ -12,6 +12,7 @@ pub(crate) mod board_servers;
 pub(crate) mod commands;
 pub(crate) mod host;
 pub(crate) mod hosting;
+pub(crate) mod kept_screen;
 pub(crate) mod listed;
 pub(crate) mod off_screen;
 pub(crate) mod others;

@@ -17,8 +17,7 @@ use crate::process::exit::Exit;
 use crate::process::socket_folder;
 use tau_agent::session::list;
 use tau_agent::settings::Paths;
-use tau_agent::settings::private_files::{LockFile, private_dir, read_capped};
-use tau_app::screen_place::ScreenPlace;
+use tau_agent::settings::private_files::{LockFile, read_capped};
 use tau_protocol::live_session::{LiveRow, LiveState};
 use tau_protocol::session_row::SessionRow;
 use tau_tools::process::is_suspended;
@@ -27,8 +26,6 @@ use tau_tools::user_error::UserError;
 
 /// Maximum size of a file, in bytes.
 const MAX_SIZE: u64 = 64 * 1024;
-/// Maximum size of a screen's place, in bytes: drafts have pictures.
-const MAX_SCREEN: u64 = 64 * 1024 * 1024;
 /// The time for which another process may have a lock because it looks whether it is free, and how often that is
 /// waited for.
 const LOOK: Duration = Duration::from_millis(2);
@@ -192,6 +189,8 @@ pub(crate) struct Registration {
     file: PathBuf,
     lock: PathBuf,
     written: LiveRecord,
+    /// The result of the last run, which counts until there is another.
+    earlier: Option<LiveRecord>,
     is_kept: bool,
     _held: LockFile,
 }
@@ -212,7 +211,7 @@ impl Drop for Registration {
     }
 }
 
-fn folder(paths: &Paths) -> PathBuf {
+pub(super) fn folder(paths: &Paths) -> PathBuf {
     paths.state.join("live")
 }
 
@@ -224,12 +223,16 @@ impl Registration {
         let file = folder(paths).join(format!("{}.json", record.id));
         let held = take(&lock)?.ok_or(io::ErrorKind::ResourceBusy)?;
         std::fs::write(&lock, "")?;
+        let earlier = read_record(&file).filter(LiveRecord::is_result);
+        let record = with_result(record, earlier.as_ref());
         write(&file, &record).inspect_err(|_| drop(std::fs::remove_file(&lock)))?;
-        Ok(Registration { file, lock, written: record, is_kept: false, _held: held })
+        Ok(Registration { file, lock, written: record, earlier, is_kept: false, _held: held })
     }
 
     /// Replaces the record if it changed. Fails with errors of the file system.
     pub fn update(&mut self, record: LiveRecord) -> io::Result<()> {
+        self.earlier = self.earlier.take().filter(|_| record.exit.is_none() && !record.is_at_work());
+        let record = with_result(record, self.earlier.as_ref());
         let is_same = LiveRecord { changed: self.written.changed, ..record.clone() } == self.written;
         if !is_same {
             write(&self.file, &record)?;
@@ -240,7 +243,10 @@ impl Registration {
 
     /// Ends the registration of a session whose last run has ended so.
     pub fn end(mut self, exit: Option<u8>) {
-        self.written.exit = exit;
+        match self.earlier.as_ref().filter(|_| exit.is_none()).and_then(|earlier| earlier.exit) {
+            Some(earlier) => self.keep(Some(earlier)),
+            None => self.written.exit = exit,
+        }
     }
 
     /// The last record.
@@ -256,6 +262,20 @@ impl Registration {
         if let Err(error) = self.update(record) {
             tracing::warn!(%error, "the record of a session could not be written");
         }
+    }
+}
+
+/// The record of a session in which nothing has run since it was opened, with the result of its last run.
+fn with_result(record: LiveRecord, earlier: Option<&LiveRecord>) -> LiveRecord {
+    match earlier.filter(|_| record.exit.is_none() && !record.is_at_work()) {
+        Some(LiveRecord { state, exit, last_line, background, .. }) => LiveRecord {
+            state: *state,
+            exit: *exit,
+            last_line: last_line.clone(),
+            background: *background,
+            ..record
+        },
+        None => record,
     }
 }
 
@@ -293,43 +313,6 @@ fn overwrite(file: &Path, mut text: Vec<u8>) -> io::Result<()> {
     let length = usize::try_from(open.metadata()?.len()).unwrap_or_default();
     text.resize(text.len().max(length), b' ');
     open.write_all(&text)
-}
-
-fn screen_file(paths: &Paths, id: &str) -> PathBuf {
-    folder(paths).join(format!("{id}.screen"))
-}
-
-/// Keeps the draft and the scroll position of a screen that is left, if there is anything to keep. Fails with errors of
-/// the file system.
-pub(crate) fn keep_screen(paths: &Paths, id: &str, place: &ScreenPlace) -> io::Result<()> {
-    if *place == ScreenPlace::default() || !tau_agent::session::is_session_id(id) {
-        return Ok(());
-    }
-    private_dir(&folder(paths))?;
-    let mut new = tempfile::Builder::new().prefix(".tau-").tempfile_in(folder(paths))?;
-    new.write_all(&serde_json::to_vec(place)?)?;
-    new.persist(screen_file(paths, id)).map(drop).map_err(|failed| failed.error)
-}
-
-/// The draft and the scroll position of a screen that was left, until another screen has them.
-#[derive(Debug)]
-pub(crate) struct KeptScreen {
-    pub place: ScreenPlace,
-    file: PathBuf,
-}
-
-impl KeptScreen {
-    /// The kept screen of a session, whose id may be one that a server has sent.
-    pub(crate) fn of(paths: &Paths, id: &str) -> Option<Self> {
-        let file = tau_agent::session::is_session_id(id).then(|| screen_file(paths, id))?;
-        let place = serde_json::from_slice(&read_capped(&file, MAX_SCREEN).ok()?).ok()?;
-        Some(KeptScreen { place, file })
-    }
-
-    /// Removes the file: a screen shows it now.
-    pub(crate) fn remove(self) {
-        let _ = std::fs::remove_file(&self.file);
-    }
 }
 
 /// All records, by id. Those of sessions that ended at rest are removed once they are old.
@@ -474,11 +457,13 @@ fn rewrite(paths: &Paths, record: &LiveRecord) -> io::Result<()> {
     written
 }
 
-fn read(path: &Path) -> Option<(String, FoundRecord)> {
+fn read_record(path: &Path) -> Option<LiveRecord> {
     let record: LiveRecord = serde_json::from_slice(&read_capped(path, MAX_SIZE).ok()?).ok()?;
-    if path.file_stem().is_none_or(|stem| stem != record.id.as_str()) {
-        return None;
-    }
+    path.file_stem().is_some_and(|stem| stem == record.id.as_str()).then_some(record)
+}
+
+fn read(path: &Path) -> Option<(String, FoundRecord)> {
+    let record = read_record(path)?;
     let lock = path.with_extension("lock");
     if LockFile::is_held(&lock) {
         return Some((record.id.clone(), FoundRecord { record, is_live: true }));
@@ -504,7 +489,6 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tau_app::screen_place::TopRow;
 
     fn record(id: &str, state: LiveState) -> LiveRecord {
         LiveRecord { id: id.to_owned(), address: "unix:/x".to_owned(), state, ..LiveRecord::default() }
@@ -562,6 +546,30 @@ mod tests {
     }
 
     #[test]
+    fn the_result_of_the_last_run_counts_until_there_is_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path());
+        let (failed, idle) = (Some(5), || record("a", LiveState::Idle));
+        let open = |record: LiveRecord| Registration::new(&paths, record).unwrap();
+        let ran = LiveRecord { exit: failed, background: true, ..record("a", LiveState::Failed) };
+        open(ran).keep(failed);
+        let now = || of(&paths, "a").map(|found| (found.state(), found.record.exit));
+        for _ in 0..2 {
+            let mut look = open(idle());
+            assert_eq!(now(), Some((LiveState::Failed, failed)));
+            look.update(LiveRecord { watched: true, ..idle() }).unwrap();
+            assert_eq!(now(), Some((LiveState::Failed, failed)));
+            look.end(None);
+            assert_eq!(now(), Some((LiveState::Failed, failed)));
+        }
+        let mut again = open(idle());
+        again.update(record("a", LiveState::Running)).unwrap();
+        again.update(idle()).unwrap();
+        again.end(None);
+        assert_eq!(now(), None);
+    }
+
+    #[test]
     fn a_record_is_written_where_it_is_on_a_full_disk() {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::under(dir.path());
@@ -572,26 +580,5 @@ mod tests {
             assert_eq!(of(&paths, "a").unwrap().state(), state);
         }
         assert!(overwrite(&folder(&paths).join("b.json"), Vec::new()).is_err(), "it has no place");
-    }
-
-    #[test]
-    fn what_was_typed_is_kept_until_a_screen_shows_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let paths = Paths::under(dir.path());
-        let place = ScreenPlace { top: Some(TopRow::default()), ..ScreenPlace::default() };
-        keep_screen(&paths, "a", &place).unwrap();
-        std::fs::write(screen_file(&paths, "damaged"), "{").unwrap();
-        std::fs::write(dir.path().join("other.screen"), serde_json::to_vec(&place).unwrap()).unwrap();
-        let up = folder(&paths).strip_prefix(dir.path()).unwrap().components().count();
-        // The second is an id of a server.
-        for id in ["damaged".to_owned(), format!("{}other", "../".repeat(up))] {
-            assert!(KeptScreen::of(&paths, &id).is_none(), "{id}");
-            assert!(screen_file(&paths, &id).exists(), "{id}");
-        }
-        for _ in 0..2 {
-            assert_eq!(KeptScreen::of(&paths, "a").unwrap().place, place);
-        }
-        KeptScreen::of(&paths, "a").unwrap().remove();
-        assert!(KeptScreen::of(&paths, "a").is_none());
     }
 }

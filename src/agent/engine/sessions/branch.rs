@@ -36,10 +36,11 @@ pub(crate) async fn go_to(engine: &mut Engine, entry_id: &str, summary: Option<&
         None => None,
     };
     engine.config.session.go_to(leaf.as_deref());
-    if let Some(summary) = summary {
-        let saved = engine.config.session.append_body(summary);
-        engine.report_save_result(saved);
-    }
+    let saved = match summary {
+        Some(summary) => engine.config.session.append_body(summary),
+        None => engine.config.session.append_place(),
+    };
+    engine.report_save_result(saved);
     engine.flush();
     engine.conversation = Conversation::default();
     announce::report_session(engine);

@@ -104,7 +104,7 @@ const TOUCHES_KEPT: &[&str] = &[
     "shopt -s dot''glob; rm -r ./*",
     "shopt -s \"$x\"; mv * sub",
     "GLOBIGNORE=x; rm -r *",
-    "bash -O dotglob -c 'rm -r *'",
+    "bash -O dotglob -O globstar -c 'rm -r *'",
     "BASHOPTS=dotglob bash -c 'mv * sub/'",
     "shopt -s dotglob; for f in *; do mv \"$f\" sub; done",
     "shopt -s dotglob; sed -i s/a/b/ */config",

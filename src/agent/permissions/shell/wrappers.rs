@@ -452,10 +452,16 @@ fn shell(words: &[Word], reads_bash: bool) -> CommandEffect {
                 }
             }
             "-o" | "-eo" | "-euo" | "-uo" | "-euxo" => at += 2,
+            "-O" | "+O" if reads_bash && words.get(at + 1).is_some_and(keeps_patterns) => at += 2,
             _ => return doubt("a shell that runs a file", at),
         }
     }
     doubt("a shell that runs what it reads", 0)
+}
+
+/// Whether an option of `shopt` changes at most which files a pattern finds, as is known of a whole command.
+fn keeps_patterns(option: &Word) -> bool {
+    option.literal().is_some_and(|name| ["dotglob", "globstar", "nullglob", "failglob"].contains(&&*name))
 }
 
 fn script(words: &[Word], at: usize, reads_bash: bool) -> CommandEffect {

@@ -7,8 +7,8 @@ use tokio::task::JoinHandle;
 use super::Shell;
 use crate::attach::server::Server;
 use crate::compose::session_lookup::short_id;
+use crate::live::kept_screen;
 use crate::live::published::PublishedSession;
-use crate::live::record;
 use crate::live::registry::Ending;
 use crate::process::exit::Exit;
 use crate::process::stopped_jobs::StoppedJobs;
@@ -116,7 +116,7 @@ impl Shell {
     /// Keeps the draft and the scroll position for the next screen on this session; returns a line if that fails.
     fn keep_screen(&self, id: &str) -> Option<String> {
         let place = self.screen.model().map(screen_place).unwrap_or_default();
-        let kept = record::keep_screen(&self.requests.services().setup.lock().paths, id, &place);
+        let kept = kept_screen::keep_screen(&self.requests.services().setup.lock().paths, id, &place);
         kept.err().map(|error| format!("your draft could not be kept: {error}"))
     }
 

@@ -1,0 +1,80 @@
+//! What a screen that only looks at a session leaves as it was, and what it is told.
+
+use std::time::Duration;
+
+use rustix::process::{Signal, kill_process};
+
+use crate::harness::answering;
+use crate::live::{Home, other_terminal};
+use crate::live_ends::process_of;
+use crate::screen::Screen;
+
+#[test]
+fn a_look_leaves_the_end_of_the_last_run_as_it_was() {
+    let home = Home::new();
+    let url = answering(Duration::ZERO, "an answer");
+    let goal = ["-b", "--until", "false", "--max-rounds", "1", "--base-url", &url, "--model", "m", "try it"];
+    let (code, id, err) = home.run(&goal);
+    assert_eq!(code, Some(0), "{err}");
+    let id = id.trim();
+    assert_eq!(home.run(&["wait", id]).0, Some(5));
+    for _ in 0..2 {
+        let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+        screen.wait_for("an answer");
+        home.wait_for_state(id, "failed");
+        screen.type_keys("\x04");
+        screen.wait_for("exit=0");
+        assert_eq!(home.run(&["wait", id]).0, Some(5));
+        home.wait_for_state(id, "failed");
+    }
+    // Until there is another.
+    assert_eq!(home.run(&["send", id, "now it works"]).0, Some(0));
+    assert_eq!(home.run(&["wait", id]).0, Some(0));
+}
+
+#[test]
+fn a_session_that_was_deleted_does_not_begin_again_with_other_rights() {
+    let home = Home::new();
+    let id = home.background(&answering(Duration::ZERO, "an answer"), "a question");
+    assert_eq!(home.run(&["wait", &id]).0, Some(0));
+    let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+    screen.wait_for("an answer");
+    kill_process(process_of(home.0.path(), &id), Signal::KILL).unwrap();
+    screen.wait_for("the process of the session has ended");
+    std::fs::remove_dir_all(home.at("tau/sessions")).unwrap();
+    screen.type_keys("are you there\r");
+    screen.wait_for("the session was deleted");
+    screen.wait_for_composer("are you there");
+    let (_, listed, _) = home.run(&["sessions", "--json"]);
+    assert!(!listed.contains(&id), "{listed}");
+}
+
+#[test]
+fn a_conversation_that_was_taken_back_stays_so() {
+    let home = Home::new();
+    let id = home.background(&answering(Duration::ZERO, "an answer"), "the first");
+    assert_eq!(home.run(&["wait", &id]).0, Some(0));
+    assert_eq!(home.run(&["send", &id, "the second"]).0, Some(0));
+    assert_eq!(home.run(&["wait", &id]).0, Some(0));
+    let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+    screen.wait_for("the second");
+    screen.type_keys("/undo\r");
+    screen.wait_for("the first");
+    screen.type_keys("\r");
+    screen.wait_for("took the conversation back");
+    screen.type_keys("\x15\x04");
+    screen.wait_for("exit=0");
+    let again = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+    again.wait_for("an answer");
+    assert!(!again.text().contains("the second"), "{}", again.text());
+}
+
+#[test]
+fn a_session_that_is_saved_nowhere_is_not_left_running() {
+    let screen = Screen::prepared("true", "--no-session --model demo", 80, 24);
+    screen.type_keys("/background\r");
+    screen.wait_for("this session is not saved");
+    screen.type_keys("\x18b");
+    screen.type_keys("still here");
+    screen.wait_for_composer("still here");
+}
