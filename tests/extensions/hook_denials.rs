@@ -1,6 +1,6 @@
 //! A hook that denies is obeyed, however the model writes the call and whatever the hook writes.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::hooks::{Place, hook};
 use super::write;
@@ -89,6 +89,29 @@ async fn a_run_that_a_hook_stops_was_not_stopped_by_another_process() {
     let (ended, _) = place.prints(acts, &[]).await;
     assert!(ended.err.contains("a hook stopped the run: halt"), "{}", ended.err);
     assert!(!ended.err.contains("another process"), "{}", ended.err);
+}
+
+/// A place with this hook for commands, as Claude Code has them in its settings.
+fn with_hook_of_others(event: &str, hook: &Value) -> Place {
+    let place = Place::new("claude_hooks = true\n");
+    let settings = json!({"hooks": {event: [{"matcher": "Bash|Edit|Write", "hooks": [hook]}]}});
+    write(&place.path(".claude/settings.json"), &settings.to_string());
+    place
+}
+
+/// A hook with arguments is a program: no shell reads them, or the call.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_of_a_hook_gets_its_arguments() {
+    for arguments in [
+        ["-c", "echo \"$1\" >&2; exit 2", "sh", "$(touch ran)"].as_slice(),
+        ["${CLAUDE_PROJECT_DIR}/guard file.sh", "$(touch ran)"].as_slice(),
+    ] {
+        let place = with_hook_of_others("PreToolUse", &json!({"command": "sh", "args": arguments}));
+        write(&place.path("guard file.sh"), "echo \"$1\" >&2\nexit 2\n");
+        let (result, said) = place.calls("bash", &json!({"command": "echo $(touch ran) >made"})).await;
+        assert!(result.contains("denied by a hook") && result.contains("$(touch ran)"), "{result} {said}");
+        assert!(!place.path("made").exists() && !place.path("ran").exists(), "{arguments:?}");
+    }
 }
 
 /// The prompt is not sent without what a hook kept from running.

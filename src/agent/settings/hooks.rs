@@ -5,6 +5,7 @@
 //! Each hook is parsed by itself, so that a mistake in one does not affect the others.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use super::toml_errors::explain;
@@ -16,6 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use strum::IntoStaticStr;
 use tau_tools::compare::close_matches;
+use tau_tools::shell_word::quote;
 use tau_tools::user_error::UserError;
 
 /// The event of a hook.
@@ -152,13 +154,34 @@ pub enum HookFail {
     Closed,
 }
 
+/// The command of a hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookCommand {
+    /// A line for the shell.
+    Line(String),
+    /// A program and its arguments, which no shell reads.
+    Program(String, Vec<String>),
+}
+
+/// For lists: what runs, as a user would type it.
+impl fmt::Display for HookCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HookCommand::Line(line) => f.write_str(line.trim()),
+            HookCommand::Program(program, arguments) => {
+                f.write_str(&quote(program))?;
+                arguments.iter().try_for_each(|word| write!(f, " {}", quote(word)))
+            }
+        }
+    }
+}
+
 /// A hook as defined in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookEntry {
     pub event: HookEvent,
     pub matcher: HookMatcher,
-    /// The command line for the shell.
-    pub command: String,
+    pub command: HookCommand,
     /// The time limit in seconds; `None` for the default.
     pub timeout: Option<u64>,
     /// The effect of its failure. Without it, the event continues with a warning; a call needs approval if
@@ -212,8 +235,9 @@ pub fn of_toml(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<UserError>) {
                 .into_inner()
                 .try_into()
                 .map_err(|error: toml::de::Error| explain(error.message()).into());
-            let read =
-                read.and_then(|hook| entry_of(event, &hook.command, hook.matcher, hook.timeout, hook.fail));
+            let read = read.and_then(|hook| {
+                entry_of(event, HookCommand::Line(hook.command), hook.matcher, hook.timeout, hook.fail)
+            });
             match read {
                 Ok(hook) => hooks.push(hook),
                 Err(error) => wrong.push((line, format!("hook {}: {error}", event.name()).into())),
@@ -243,6 +267,8 @@ struct JsonGroup {
 struct JsonHook {
     r#type: Option<String>,
     command: Option<String>,
+    /// The arguments of the command, which is a program then, and not a line for a shell.
+    args: Option<Vec<String>>,
     timeout: Option<f64>,
     fail: Option<HookFail>,
 }
@@ -318,24 +344,30 @@ fn json_entry(event: HookEvent, matcher: Option<String>, hook: JsonHook) -> Resu
     }
     let seconds = hook.timeout.map(|seconds| std::time::Duration::try_from_secs_f64(seconds.ceil()));
     let timeout = seconds.and_then(Result::ok).map(|time| time.as_secs());
-    entry_of(event, hook.command.as_deref().unwrap_or_default(), matcher, timeout, hook.fail)
+    let command = hook.command.unwrap_or_default();
+    let command = match hook.args {
+        Some(arguments) => HookCommand::Program(command, arguments),
+        None => HookCommand::Line(command),
+    };
+    entry_of(event, command, matcher, timeout, hook.fail)
 }
 
 fn entry_of(
     event: HookEvent,
-    command: &str,
+    command: HookCommand,
     matcher: Option<String>,
     timeout: Option<u64>,
     fail: Option<HookFail>,
 ) -> Result<HookEntry, UserError> {
-    if command.trim().is_empty() {
+    let (HookCommand::Line(text) | HookCommand::Program(text, _)) = &command;
+    if text.trim().is_empty() {
         return Err("the `command` is empty".into());
     }
     if timeout == Some(0) {
         return Err("the `timeout` needs at least 1 second".into());
     }
     let matcher = HookMatcher::new(&matcher.unwrap_or_default())?;
-    Ok(HookEntry { event, matcher, command: command.to_owned(), timeout, fail })
+    Ok(HookEntry { event, matcher, command, timeout, fail })
 }
 
 #[cfg(test)]
@@ -350,8 +382,9 @@ mod tests {
                     [[hooks.Notification]]\ncommand = \"e\"\nmatcher = \"(\"\n";
         let (hooks, wrong) = of_toml(Path::new("c.toml"), text);
         let found: Vec<_> =
-            hooks.iter().map(|hook| (hook.event, hook.command.as_str(), hook.timeout)).collect();
-        assert_eq!(found, [(HookEvent::PreToolUse, "a", Some(5)), (HookEvent::PreToolUse, "b", None)]);
+            hooks.iter().map(|hook| (hook.event, hook.command.to_string(), hook.timeout)).collect();
+        let of_calls = |command: &str, timeout| (HookEvent::PreToolUse, command.to_owned(), timeout);
+        assert_eq!(found, [of_calls("a", Some(5)), of_calls("b", None)]);
         let wrong: Vec<String> = wrong.into_iter().map(String::from).collect();
         assert_eq!(wrong.len(), 4, "{wrong:?}");
         assert!(wrong[0].starts_with("c.toml:8: hook PreToolUse: "), "{wrong:?}");
@@ -368,11 +401,15 @@ mod tests {
     fn hooks_of_other_agents_are_read() {
         let text = r#"{"model": "x", "hooks": {"PreToolUse": [
             {"matcher": "Edit|Write", "hooks": [{"type": "command", "command": "a", "timeout": 1.5},
-                                                {"type": "prompt", "prompt": "b"}]}],
+                                                {"type": "prompt", "prompt": "b"},
+                                                {"command": "d", "args": ["-c", "e f"]}]}],
             "Stop": [{"hooks": [{"type": "command", "command": "c"}]}], "Other": []}}"#;
         let (hooks, wrong) = of_json(Path::new("s.json"), text);
-        let found: Vec<_> = hooks.iter().map(|hook| (hook.command.as_str(), hook.timeout)).collect();
-        assert_eq!(found, [("a", Some(2)), ("c", None)]);
+        let found: Vec<_> = hooks.iter().map(|hook| (hook.command.to_string(), hook.timeout)).collect();
+        assert_eq!(
+            found,
+            [("a", Some(2)), ("d -c 'e f'", None), ("c", None)].map(|(c, t)| (c.to_owned(), t))
+        );
         assert_eq!(wrong.len(), 2, "{wrong:?}");
         assert!(of_json(Path::new("s.json"), "{").1[0].starts_with("s.json: "));
     }
@@ -386,6 +423,7 @@ mod tests {
             ("PreToolUse", r#"{"matcher": "^(?!Read|Grep).*$", "hooks": [{"command": "b"}]}"#),
             ("PreToolUse", r#"{"hooks": [{"type": "http", "url": "b"}]}"#),
             ("PreToolUse", r#"{"hooks": [{"type": "command", "command": "b", "timeout": "10"}]}"#),
+            ("PreToolUse", r#"{"hooks": [{"type": "command", "command": "b", "args": "c"}]}"#),
             ("PreToolUse", r#"{"type": "command", "command": "b"}"#),
             ("PreToolUSe", r#"{"hooks": [{"type": "command", "command": "b"}]}"#),
         ] {

@@ -60,7 +60,7 @@ fn find_hooks(path: &Path) -> (Vec<(String, String)>, Option<String>) {
         package: None,
     };
     let found = hooks::find(&file).0.into_iter();
-    (found.map(|hook| (hook.event.name().to_owned(), hook.command)).collect(), fault)
+    (found.map(|hook| (hook.event.name().to_owned(), hook.command.to_string())).collect(), fault)
 }
 
 /// The notice where no user can be asked.

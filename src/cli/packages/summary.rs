@@ -166,7 +166,7 @@ const ROOT: &str = "${CLAUDE_PLUGIN_ROOT}";
 /// The hooks with their whole commands, which run unasked.
 fn hooks(loaded: &LoadedExtensions, staging: &str) -> String {
     let shown = loaded.hooks.iter().map(|hook| {
-        let command = hook.command.trim().replace(staging, ROOT);
+        let command = hook.command.to_string().replace(staging, ROOT);
         format!("{} ({}): {command}", hook.event.name(), hook.matcher.text())
     });
     shown.collect::<Vec<_>>().join("; ")

@@ -16,7 +16,7 @@ use std::time::Duration;
 pub use facts::HookFacts;
 pub use runner::{HookOutcome, HookPermission, HookRunner};
 
-use crate::settings::hooks::{self, HookEntry, HookEvent, HookFail, HookMatcher};
+use crate::settings::hooks::{self, HookCommand, HookEntry, HookEvent, HookFail, HookMatcher};
 use crate::settings::package_folders::PackageFolders;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau_tools::counted::pluralize;
@@ -54,8 +54,7 @@ pub struct Hook {
     pub event: HookEvent,
     /// The tools or events that it applies to.
     pub matcher: HookMatcher,
-    /// The command line for the shell.
-    pub command: String,
+    pub command: HookCommand,
     /// The time limit.
     pub timeout: Duration,
     /// The effect of its failure, if the file sets one.
@@ -71,9 +70,9 @@ impl Hook {
         let HookEntry { event, matcher, command, timeout, fail } = entry;
         // Names in a setting are separated by commas.
         let plain = |c: char| if c == ',' || c.is_control() { ' ' } else { c };
-        let short: String = command.trim().chars().map(plain).take(MAX_NAME_LEN).collect();
+        let whole = command.to_string();
+        let short: String = whole.chars().map(plain).take(MAX_NAME_LEN).collect();
         let name = format!("{} {}", event.name(), short.trim());
-        let whole = command.trim();
         let rest = if short.len() < whole.len() { format!("; runs {whole}") } else { String::new() };
         let timeout = timeout.map_or(USUAL_TIME, Duration::from_secs);
         let row = ExtensionRow {

@@ -1,6 +1,6 @@
 //! Runs a hook as a process: its input, its output up to a limit, and its end.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Hook;
 use super::answer::HookEnd;
-use super::facts::HookFacts;
+use super::facts::{DIRECTORY, HookFacts};
+use crate::settings::hooks::HookCommand;
 use crate::settings::package_folders::PackageFolders;
 use tau_tools::counted::pluralize;
 use tau_tools::deadline;
@@ -19,8 +20,6 @@ use tau_tools::process::server::{ServerCommand, ServerProcess};
 const MAX_SIZE: usize = 256 * 1024;
 /// The time that the streams are read after the hook has ended.
 const GRACE: Duration = Duration::from_millis(200);
-/// The variables that name the directory of the session.
-const DIRECTORY: [&str; 2] = ["TAU_PROJECT_DIR", "CLAUDE_PROJECT_DIR"];
 
 /// Runs a hook with this standard input. Everything that it started ends with it.
 pub(super) async fn run(hook: &Hook, input: &[u8], facts: &HookFacts) -> HookEnd {
@@ -29,10 +28,13 @@ pub(super) async fn run(hook: &Hook, input: &[u8], facts: &HookFacts) -> HookEnd
         Ok(folders) => variables.extend(folders.into_iter().flatten()),
         Err(error) => return HookEnd::trouble(format!("cannot be started: {error}")),
     }
-    let arguments = ["-c".to_owned(), hook.command.clone()];
+    let (program, arguments) = match facts.in_project(&hook.command) {
+        HookCommand::Line(line) => (facts.shell.clone().into_os_string(), vec!["-c".to_owned(), line]),
+        HookCommand::Program(program, arguments) => (program.into(), arguments),
+    };
     let sandbox = facts.policy(&hook.command, hook.package.as_ref());
     let command = ServerCommand {
-        program: OsStr::new(&facts.shell),
+        program: &program,
         arguments: &arguments,
         cwd: &facts.cwd,
         variables: &variables,
