@@ -114,6 +114,32 @@ async fn a_program_of_a_hook_gets_its_arguments() {
     }
 }
 
+/// A hook about some calls denies no others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_with_a_rule_runs_for_the_calls_of_the_rule() {
+    let guard = |rule: &str| json!({"command": "echo no >&2; exit 2", "if": rule});
+    for (rule, tool, arguments, is_denied) in [
+        ("Bash(rm *)", "bash", json!({"command": "echo fine; rm -f x"}), true),
+        ("Bash(rm *)", "bash", json!({"cmd": "echo fine"}), false),
+        ("Bash(rm *)", "write", json!({"path": "made", "content": "x"}), false),
+        ("Edit(*.ts)", "write", json!({"path": "made.ts", "content": "x"}), true),
+    ] {
+        let place = with_hook_of_others("PreToolUse", &guard(rule));
+        let (result, said) = place.calls(tool, &arguments).await;
+        assert_eq!(result.contains("denied by a hook"), is_denied, "{rule} {arguments}: {result} {said}");
+    }
+}
+
+/// Nothing waits for a hook in the background.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_in_the_background_is_not_awaited() {
+    let slow = json!({"command": "echo >started; sleep 120; exit 2", "async": true});
+    let place = with_hook_of_others("PreToolUse", &slow);
+    let wait = json!({"command": "until test -e started; do sleep 0.05; done; echo fine"});
+    let (result, said) = place.calls("bash", &wait).await;
+    assert!(result.contains("fine") && said.is_empty(), "{result} {said}");
+}
+
 /// The prompt is not sent without what a hook kept from running.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_template_whose_command_a_hook_denies_is_not_sent() {

@@ -45,6 +45,7 @@ pub use rule::Rule;
 use tau_protocol::approval::{ApprovalReason, PermissionMode, RuleScope};
 pub use tau_protocol::rules::Verdict;
 use tau_protocol::rules::{BuiltInRule, ListedRule, PermissionRules};
+use tau_tools::ToolKind;
 use tau_tools::access::Access;
 
 use judge::{Judge, SuggestFor};
@@ -416,6 +417,29 @@ pub fn covers(rule: &Rule, tool: &str, access: &Access, cwd: &Path, home: Option
 pub(crate) fn covers_part(rule: &Rule, tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> bool {
     let left = |rules: &[&Rule]| remaining_findings(rules.iter().copied(), tool, access, cwd, home).len();
     left(&[rule]) < left(&[])
+}
+
+/// Whether a rule may be about a part of the call; also where that cannot be told, as with a command that is not known
+/// before it runs. A rule of files is not about commands here.
+pub(crate) fn can_concern(
+    rule: &Rule,
+    tool: &str,
+    access: Option<&Access>,
+    cwd: &Path,
+    home: Option<&Path>,
+) -> bool {
+    let Some(access) = access.filter(|_| ToolKind::of(tool) != ToolKind::Command || rule.names_tool(tool))
+    else {
+        return rule.names_tool(tool);
+    };
+    let (mode, read_only) = (PermissionMode::Auto, false);
+    let call = CallFacts { mode, tool, access, read_only, cwd, home };
+    let limits = |rules: Vec<RuleInForce>| {
+        let findings = Permissions::new(rules, Options::default()).explain(&call);
+        findings.iter().filter(|finding| finding.verdict != Verdict::Allow).count()
+    };
+    let alone = RuleInForce { rule: rule.clone(), list: Verdict::Deny, source: RuleSource::Session };
+    decides(Verdict::Deny, rule, tool, access, cwd, home) || limits(vec![alone]) > limits(Vec::new())
 }
 
 /// The parts of the call that these rules alone would not have allowed.

@@ -439,3 +439,37 @@ fn session_rules_hold_and_survive_a_reload() {
     check(&permissions, PermissionMode::Ask, Verdict::Allow, &["make x"]);
     check(&permissions, PermissionMode::Ask, Verdict::Ask, &["git push"]);
 }
+
+/// A hook about some calls runs for all that its rule may be about, and for no others.
+#[test]
+fn a_rule_may_concern_what_it_names_and_what_is_not_known() {
+    let (cwd, home) = (Path::new("/w"), Path::new("/home/u"));
+    let file = |name: &str| Some(Access::change(cwd.join(name)));
+    let command = |text: &str| Some(Access::command(text));
+    let page = Some(Access { network: vec!["example.com".to_owned()], ..Access::default() });
+    for (rule, tool, access, concerns) in [
+        ("bash(rm *)", "bash", command("rm -rf x"), true),
+        ("bash(rm *)", "bash", command("ls && A=1 rm x"), true),
+        ("bash(rm *)", "bash", command("$(cat commands)"), true),
+        ("bash(rm *)", "bash", command("ls"), false),
+        ("bash(rm *)", "bash", command("git push"), false),
+        ("bash(git push *)", "bash", command("rm -rf .git"), false),
+        ("bash(rm *)", "write", file("rm"), false),
+        ("edit(*.ts)", "write", file("a.ts"), true),
+        ("edit(*.ts)", "edit", file("a.rs"), false),
+        ("edit(*.ts)", "bash", command("echo x >a.ts"), false),
+        ("web_fetch(example.com)", "web_fetch", page.clone(), true),
+        ("web_fetch(example.org)", "web_fetch", page, false),
+        ("web_fetch(example.org)", "web_fetch", None, true),
+        ("mcp__a__*", "mcp__a__b", None, true),
+        ("mcp__a__*", "mcp__c__b", None, false),
+        ("skill", "bash", command("ls"), false),
+    ] {
+        let rule: Rule = rule.parse().unwrap();
+        assert_eq!(
+            can_concern(&rule, tool, access.as_ref(), cwd, Some(home)),
+            concerns,
+            "{rule}: {access:?}"
+        );
+    }
+}

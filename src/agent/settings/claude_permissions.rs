@@ -226,6 +226,17 @@ fn translate(text: &str, list: Verdict, root: &Path) -> Result<Rule, (String, Ve
     }
 }
 
+/// The rule for the calls that a hook of the settings at `path` is about. One for a tool that tau does not have is about
+/// none.
+pub(super) fn condition(path: &Path, text: &str) -> Result<Rule, UserError> {
+    let root = path.parent().and_then(Path::parent).unwrap_or(path);
+    match translate(text, Verdict::Deny, root) {
+        Ok(rule) => Ok(rule),
+        Err((_, tools)) if tools.is_empty() => text.split('(').next().unwrap_or_default().parse(),
+        Err((why, _)) => Err(UserError::new(format!("`if` is {text}: {why}"))),
+    }
+}
+
 /// A path pattern: `//x` is absolute, `/x` is relative to the settings.
 fn path_pattern(text: &str, root: &Path) -> Result<String, UserError> {
     if let Some(rest) = text.strip_prefix("//") {

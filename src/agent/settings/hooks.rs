@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use super::claude_permissions;
 use super::toml_errors::explain;
 use super::toml_file::{in_lines, line_of};
 use super::value::{ValueKind, plain_values};
+use crate::permissions::Rule;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use serde::Deserialize;
@@ -182,6 +184,10 @@ pub struct HookEntry {
     pub event: HookEvent,
     pub matcher: HookMatcher,
     pub command: HookCommand,
+    /// The calls for which it runs, among those that it matches; `None` for all.
+    pub condition: Option<Rule>,
+    /// Whether nothing waits for it, and so it decides nothing.
+    pub in_background: bool,
     /// The time limit in seconds; `None` for the default.
     pub timeout: Option<u64>,
     /// The effect of its failure. Without it, the event continues with a warning; a call needs approval if
@@ -269,6 +275,13 @@ struct JsonHook {
     command: Option<String>,
     /// The arguments of the command, which is a program then, and not a line for a shell.
     args: Option<Vec<String>>,
+    /// A permission rule about the calls for which it runs.
+    r#if: Option<String>,
+    /// The shell of the command.
+    shell: Option<String>,
+    r#async: Option<bool>,
+    #[serde(rename = "asyncRewake")]
+    async_rewake: Option<bool>,
     timeout: Option<f64>,
     fail: Option<HookFail>,
 }
@@ -327,7 +340,7 @@ fn in_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<HookProblem>) {
             };
             for hook in found {
                 let hook = serde_json::from_value(hook).map_err(UserError::of);
-                match hook.and_then(|hook| json_entry(event, matcher.clone(), hook)) {
+                match hook.and_then(|hook| json_entry(path, event, matcher.clone(), hook)) {
                     Ok(hook) => hooks.push(hook),
                     Err(error) => report(guards, format!("hook {name}: {error}")),
                 }
@@ -337,11 +350,21 @@ fn in_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<HookProblem>) {
     (hooks, unused)
 }
 
-fn json_entry(event: HookEvent, matcher: Option<String>, hook: JsonHook) -> Result<HookEntry, UserError> {
+fn json_entry(
+    path: &Path,
+    event: HookEvent,
+    matcher: Option<String>,
+    hook: JsonHook,
+) -> Result<HookEntry, UserError> {
     let kind = hook.r#type.unwrap_or_else(|| "command".to_owned());
     if kind != "command" {
         return Err(format!("tau runs hooks of the type `command`, and not `{kind}`").into());
     }
+    if let Some(shell) = hook.shell.filter(|shell| shell != "bash" && hook.args.is_none()) {
+        return Err(format!("tau does not run hooks in {shell}").into());
+    }
+    let condition = hook.r#if.map(|rule| claude_permissions::condition(path, &rule)).transpose()?;
+    let in_background = hook.r#async == Some(true) || hook.async_rewake == Some(true);
     let seconds = hook.timeout.map(|seconds| std::time::Duration::try_from_secs_f64(seconds.ceil()));
     let timeout = seconds.and_then(Result::ok).map(|time| time.as_secs());
     let command = hook.command.unwrap_or_default();
@@ -349,7 +372,8 @@ fn json_entry(event: HookEvent, matcher: Option<String>, hook: JsonHook) -> Resu
         Some(arguments) => HookCommand::Program(command, arguments),
         None => HookCommand::Line(command),
     };
-    entry_of(event, command, matcher, timeout, hook.fail)
+    let entry = entry_of(event, command, matcher, timeout, hook.fail)?;
+    Ok(HookEntry { condition, in_background, ..entry })
 }
 
 fn entry_of(
@@ -367,7 +391,7 @@ fn entry_of(
         return Err("the `timeout` needs at least 1 second".into());
     }
     let matcher = HookMatcher::new(&matcher.unwrap_or_default())?;
-    Ok(HookEntry { event, matcher, command, timeout, fail })
+    Ok(HookEntry { event, matcher, command, condition: None, in_background: false, timeout, fail })
 }
 
 #[cfg(test)]
@@ -424,6 +448,9 @@ mod tests {
             ("PreToolUse", r#"{"hooks": [{"type": "http", "url": "b"}]}"#),
             ("PreToolUse", r#"{"hooks": [{"type": "command", "command": "b", "timeout": "10"}]}"#),
             ("PreToolUse", r#"{"hooks": [{"type": "command", "command": "b", "args": "c"}]}"#),
+            ("PreToolUse", r#"{"hooks": [{"command": "b", "if": "Bash("}]}"#),
+            ("PreToolUse", r#"{"hooks": [{"command": "b", "if": ["Bash"]}]}"#),
+            ("PreToolUse", r#"{"hooks": [{"command": "b", "shell": "powershell"}]}"#),
             ("PreToolUse", r#"{"type": "command", "command": "b"}"#),
             ("PreToolUSe", r#"{"hooks": [{"type": "command", "command": "b"}]}"#),
         ] {
@@ -437,7 +464,8 @@ mod tests {
         }
         for (event, group) in [
             ("PreToolUse", r#"{"hooks": []}"#),
-            ("PreToolUse", r#"{"hooks": [{"type": "command", "command": "b", "if": "Bash(rm *)"}]}"#),
+            ("PreToolUse", r#"{"hooks": [{"command": "b", "if": "Bash(rm *)", "shell": "bash"}]}"#),
+            ("PreToolUse", r#"{"hooks": [{"command": "b", "if": "Skill(x)"}]}"#),
             ("Stop", r#"{"hooks": [{"type": "prompt", "prompt": "b"}]}"#),
             ("SubagentStop", good),
             ("PostToolUseFailure", good),

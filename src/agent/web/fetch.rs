@@ -1,6 +1,7 @@
 //! The tool `web_fetch`: returns a web page as text, or a picture.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -107,6 +108,10 @@ impl Tool for WebFetch {
 
     fn prepares_from_arguments(&self) -> bool {
         true
+    }
+
+    fn touches(&self, args: &Value, _: &Path) -> Option<Access> {
+        super::access_of(args.get("url")?.as_str()?).ok()
     }
 
     async fn prepare(&self, args: WebFetchArgs, context: ToolContext) -> Result<PreparedCall<'_>, ToolError> {

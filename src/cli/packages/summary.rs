@@ -167,7 +167,7 @@ const ROOT: &str = "${CLAUDE_PLUGIN_ROOT}";
 fn hooks(loaded: &LoadedExtensions, staging: &str) -> String {
     let shown = loaded.hooks.iter().map(|hook| {
         let command = hook.command.to_string().replace(staging, ROOT);
-        format!("{} ({}): {command}", hook.event.name(), hook.matcher.text())
+        format!("{} ({}): {command}", hook.event.name(), hook.scope())
     });
     shown.collect::<Vec<_>>().join("; ")
 }

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::state::Engine;
 use crate::extensions::hooks::{HookFacts, HookOutcome, HookPermission, HookRunner, names};
+use crate::permissions::{self, Rule};
 use crate::secrets::masking::Masking;
 use crate::settings::hooks::HookEvent;
 use tau_protocol::message::{HookNote, ToolCall};
@@ -165,7 +166,16 @@ impl CallHooks {
         let name = &self.call.name;
         // A matcher of edits is about those of several places, too.
         let (theirs, plain) = (names::of_tool(name, said), names::of_tool(name, &Value::Null));
-        self.runner.run(event, &[name, theirs, plain], fields).await
+        let concerns = |rule: &Rule, input: &Value| self.can_concern(rule, input);
+        self.runner.run_about(event, &[name, theirs, plain], fields, &concerns).await
+    }
+
+    /// Whether a rule may be about the call with this input of hooks.
+    fn can_concern(&self, rule: &Rule, input: &Value) -> bool {
+        let (name, cwd) = (&self.call.name, self.runner.cwd());
+        let arguments = self.tool.canonical(names::from_hook(name, input));
+        let access = self.tool.touches(&arguments, cwd);
+        permissions::can_concern(rule, name, access.as_ref(), cwd, std::env::home_dir().as_deref())
     }
 
     fn fields(&self, said: &Value) -> Value {

@@ -16,6 +16,7 @@ use std::time::Duration;
 pub use facts::HookFacts;
 pub use runner::{HookOutcome, HookPermission, HookRunner};
 
+use crate::permissions::Rule;
 use crate::settings::hooks::{self, HookCommand, HookEntry, HookEvent, HookFail, HookMatcher};
 use crate::settings::package_folders::PackageFolders;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
@@ -55,6 +56,10 @@ pub struct Hook {
     /// The tools or events that it applies to.
     pub matcher: HookMatcher,
     pub command: HookCommand,
+    /// The calls for which it runs, among those that it matches; `None` for all.
+    condition: Option<Rule>,
+    /// Whether nothing waits for it.
+    in_background: bool,
     /// The time limit.
     pub timeout: Duration,
     /// The effect of its failure, if the file sets one.
@@ -67,7 +72,7 @@ pub struct Hook {
 
 impl Hook {
     fn new(entry: HookEntry, file: &HookFile) -> Self {
-        let HookEntry { event, matcher, command, timeout, fail } = entry;
+        let HookEntry { event, matcher, command, condition, in_background, timeout, fail } = entry;
         // Names in a setting are separated by commas.
         let plain = |c: char| if c == ',' || c.is_control() { ' ' } else { c };
         let whole = command.to_string();
@@ -79,9 +84,10 @@ impl Hook {
             kind: ExtensionKind::Hook,
             name: name.clone(),
             description: format!(
-                "for {}, at most {}{}{rest}",
-                matcher.text(),
+                "for {}, at most {}{}{}{rest}",
+                scope(&matcher, condition.as_ref()),
                 pluralize(timeout.as_secs(), "second"),
+                if in_background { ", which nothing waits for" } else { "" },
                 if fail == Some(HookFail::Closed) { ", denies if it fails" } else { "" }
             ),
             source: file.source,
@@ -90,13 +96,33 @@ impl Hook {
             problems: Vec::new(),
             tokens: None,
         };
-        Hook { name, event, matcher, command, timeout, fail, package: file.package.clone(), row }
+        Hook {
+            name,
+            event,
+            matcher,
+            command,
+            condition,
+            in_background,
+            timeout,
+            fail,
+            package: file.package.clone(),
+            row,
+        }
+    }
+
+    /// The names and the calls that it is about.
+    pub fn scope(&self) -> String {
+        scope(&self.matcher, self.condition.as_ref())
     }
 
     /// Its row in lists.
     pub fn row(&self) -> ExtensionRow {
         self.row.clone()
     }
+}
+
+fn scope(matcher: &HookMatcher, condition: Option<&Rule>) -> String {
+    matcher.text() + &condition.map(|rule| format!(" if {rule}")).unwrap_or_default()
 }
 
 /// The hooks of a file, and the problems of invalid ones.

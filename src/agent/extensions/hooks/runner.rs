@@ -8,6 +8,7 @@ use super::Hook;
 use super::answer::{Answer, HookDecision};
 use super::facts::HookFacts;
 use super::run::run;
+use crate::permissions::Rule;
 use crate::settings::hooks::{HookEvent, HookFail};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::message::HookNote;
@@ -66,13 +67,34 @@ impl HookRunner {
     /// Runs the hooks of an event that match one of these names, in order, with these fields on standard
     /// input in addition to the fields of every event. Stops after the first that blocks.
     pub async fn run(&self, event: HookEvent, names: &[&str], fields: Value) -> HookOutcome {
+        self.run_about(event, names, fields, &|_, _| false).await
+    }
+
+    /// Like [`Self::run`], where `concerns` tells whether a rule is about a call with this input.
+    pub(crate) async fn run_about(
+        &self,
+        event: HookEvent,
+        names: &[&str],
+        fields: Value,
+        concerns: &(dyn Fn(&Rule, &Value) -> bool + Sync),
+    ) -> HookOutcome {
         let mut outcome = HookOutcome::default();
         let mut input = self.input(event, fields);
         for hook in &self.hooks {
             if hook.event != event || !hook.matcher.matches(names) {
                 continue;
             }
-            let end = run(hook, &serde_json::to_vec(&input).unwrap_or_default(), &self.facts).await;
+            let of_call = input.get("tool_input").unwrap_or(&Value::Null);
+            if hook.condition.as_ref().is_some_and(|rule| !concerns(rule, of_call)) {
+                continue;
+            }
+            let given = serde_json::to_vec(&input).unwrap_or_default();
+            if hook.in_background {
+                let (hook, facts) = (hook.clone(), self.facts.clone());
+                tokio::spawn(async move { run(&hook, &given, &facts).await });
+                continue;
+            }
+            let end = run(hook, &given, &self.facts).await;
             let answer = Answer::of(event, &end);
             if let Some(updated) = &answer.updated_input {
                 input.insert("tool_input".to_owned(), updated.clone());
