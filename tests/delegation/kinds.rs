@@ -87,6 +87,65 @@ async fn files_of_trusted_projects_are_kinds() {
     assert!(listed.contains("Bash(git:*) is left out"), "{listed}");
 }
 
+/// However a kind of another agent denies a tool, the helper does not have it.
+#[tokio::test]
+async fn denials_of_other_agents_take_tools_away() {
+    let table = [
+        ("star", "permission: {\"*\": deny, read: allow}", "read", ""),
+        ("off", "tools: {\"*\": false, read: true, list: true}", "read ls", ""),
+        ("all", "permission: deny", "", ""),
+        (
+            "log",
+            "permission: {\"*\": deny, read: allow, bash: {\"*\": deny, \"git log*\": allow}}",
+            "read",
+            "bash is taken away for all calls",
+        ),
+        ("some", "permission: {\"*\": false, read: allow, bash: ask}", "read", "bash: ask is not used"),
+        (
+            "rm",
+            "tools: [Read, Bash]\ndisallowedTools: Bash(rm *)",
+            "read",
+            "Bash(rm *) is taken away for all calls",
+        ),
+        (
+            "hooked",
+            "tools: Read\nhooks: {PreToolUse: [{hooks: [{command: exit 2}]}]}",
+            "read",
+            "its hooks are not used",
+        ),
+        (
+            "quiet",
+            "tools: {write: false, bash: false, jobs: false, \"gre*\": false, delegate: false}",
+            "read",
+            "",
+        ),
+    ];
+    let home = Home::new(move |asked| match (asked.is_helper(), asked.results().len()) {
+        (false, 0) => {
+            let order = |(kind, ..): &(&str, &str, &str, &str)| {
+                delegate(json!({ "task": format!("as {kind}"), "kind": kind }))
+            };
+            calls_all(&table.iter().map(order).collect::<Vec<_>>(), 10)
+        }
+        _ => says_using("done", 10),
+    })
+    .await;
+    for (name, fields, ..) in table {
+        let text = format!("---\ndescription: Is {name}.\nmode: subagent\n{fields}\n---\nBe {name}.\n");
+        write(&home.config().join(format!("agents/{name}.md")), &text);
+    }
+    let ended = home.print(&["go"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let helpers = home.of_helpers();
+    let listed = run(home.program().args(["extensions"]), None).await.out;
+    for (name, fields, tools, problem) in table {
+        let asked = helpers.iter().find(|asked| asked.task() == format!("as {name}")).unwrap();
+        let has = asked.body["tools"].as_array().map(|_| asked.tools()).unwrap_or_default().join(" ");
+        assert_eq!(has, tools, "{fields}");
+        assert!(listed.contains(problem), "{problem}: {listed}");
+    }
+}
+
 #[tokio::test]
 async fn modes_and_turns_of_other_agents_only_restrict() {
     let home = Home::new(|asked| match (asked.is_helper(), asked.task().as_str()) {

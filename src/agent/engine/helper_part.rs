@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::extensions::helper_kinds::{BUILT_IN, HelperKind};
+use crate::permissions::Rule;
 use tau_tools::delegate;
 use tau_tools::user_error::UserError;
 use tau_tools::{ToolSpec, Toolbox};
@@ -76,10 +77,19 @@ pub(crate) fn tools(own: &Toolbox, kind: &HelperKind) -> Toolbox {
         }
     }
     let has = |name: &String| {
-        kind.tools.as_ref().is_none_or(|names| names.contains(name)) && !kind.without.contains(name)
+        kind.tools.as_ref().is_none_or(|names| has_name(names, name)) && !has_name(&kind.without, name)
     };
     let names: Vec<String> = all.specs().into_iter().map(name).filter(has).collect();
     all.only(&names)
+}
+
+/// Whether these names, which may have `*`, are about a tool. opencode calls that of a server SERVER_TOOL.
+fn has_name(names: &[String], tool: &str) -> bool {
+    let of_server = tool.strip_prefix("mcp__").map(|rest| rest.replacen("__", "_", 1));
+    let rules = names.iter().filter_map(|name| name.parse::<Rule>().ok());
+    rules
+        .into_iter()
+        .any(|rule| rule.names_tool(tool) || of_server.as_ref().is_some_and(|tool| rule.names_tool(tool)))
 }
 
 pub(crate) fn name(spec: ToolSpec) -> String {

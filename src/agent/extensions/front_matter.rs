@@ -126,6 +126,12 @@ impl FrontMatter {
         line.get(line.len() - rest..).map(str::trim).filter(|rest| !rest.is_empty())
     }
 
+    /// The note that hooks here are not used: nothing guards what they would.
+    pub fn unused_hooks(&self) -> Option<String> {
+        self.get("hooks")
+            .map(|_| "its hooks are not used: tau runs those of settings and packages".to_owned())
+    }
+
     /// Whether a field is true.
     pub fn is_true(&self, name: &str) -> bool {
         self.text(name)

@@ -42,6 +42,10 @@ const CHANGING: [&str; 2] = ["edit", "write"];
 /// The tools that one does not have that only reads. Without a shell, nothing but the others changes files.
 const READ_ONLY: [&str; 3] = ["edit", "write", "bash"];
 
+/// How a tool is treated of which a kind has calls of some kind only.
+const LEFT_OUT: &str = "left out";
+const WHOLE_TOOLS: &str = "a kind has a tool or not; rules are in the settings";
+
 /// A kind of helper.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HelperKind {
@@ -50,9 +54,9 @@ pub struct HelperKind {
     pub description: String,
     /// Its instructions, for the helper.
     pub prompt: String,
-    /// The names of its tools; `None` for those of its parent.
+    /// The names of its tools, which may have `*`; `None` for those of its parent.
     pub tools: Option<Vec<String>>,
-    /// The names of tools that it does not have.
+    /// The names of tools that it does not have, which may have `*`.
     pub without: Vec<String>,
     /// The model, by any name; `None` for that of its parent.
     pub model: Option<String>,
@@ -190,17 +194,19 @@ fn markdown(text: &str, found: &mut FoundKind) -> Result<Purpose, UserError> {
     kind.description = front.text("description").unwrap_or_default().to_owned();
     text.get(front.length..).unwrap_or_default().trim().clone_into(&mut kind.prompt);
     model(kind, front.text("model"));
-    let mut problems = Vec::new();
+    let mut problems: Vec<String> = front.unused_hooks().into_iter().collect();
     match front.get("tools") {
-        Some(FieldValue::Map(map)) => switches(kind, map, "false"),
-        Some(list) => kind.tools = Some(names(list, &mut problems)),
+        Some(FieldValue::Map(map)) => switches(kind, map, &mut problems),
+        Some(list) => kind.tools = Some(names(list, LEFT_OUT, &mut problems)),
         None => {}
     }
     if let Some(list) = front.get("disallowedTools") {
-        kind.without.extend(names(list, &mut problems));
+        kind.without.extend(names(list, "taken away for all calls", &mut problems));
     }
-    if let Some(FieldValue::Map(map)) = front.get("permission") {
-        switches(kind, map, "deny");
+    match front.get("permission") {
+        Some(FieldValue::Map(map)) => switches(kind, map, &mut problems),
+        Some(all) => switches(kind, &[("*".to_owned(), all.clone())], &mut problems),
+        None => {}
     }
     for field in ["maxTurns", "steps", "maxSteps"] {
         match front.text(field).map(str::parse) {
@@ -254,28 +260,52 @@ fn model(kind: &mut HelperKind, model: Option<&str>) {
     }
 }
 
-/// The tools in a list, or in a text with commas. Calls of only some kind cannot be told apart here, so such a
-/// tool is left out.
-fn names(value: &FieldValue, problems: &mut Vec<String>) -> Vec<String> {
+/// The tools in a list, or in a text with commas. Calls of only some kind cannot be told apart here: such a tool is
+/// `treated` as a whole, and is not in the list if it is left out.
+fn names(value: &FieldValue, treated: &str, problems: &mut Vec<String>) -> Vec<String> {
     let mut found = Vec::new();
     for text in value.texts(('(', ')')) {
-        match text.contains('(') {
-            true => problems
-                .push(format!("{text} is left out: a kind has a tool or not; rules are in the settings")),
-            false => found.push(own_name(&text)),
+        let (name, is_part) = text.split_once('(').map_or((text.as_str(), false), |(name, _)| (name, true));
+        if is_part {
+            problems.push(format!("{text} is {treated}: {WHOLE_TOOLS}"));
+        }
+        if !is_part || treated != LEFT_OUT {
+            found.push(own_name(name.trim()));
         }
     }
     found
 }
 
-/// Takes away the tools with this value. Only whole tools: patterns are rules, which are in the settings.
-fn switches(kind: &mut HelperKind, map: &[(String, FieldValue)], off: &str) {
+/// Takes away the tools that opencode's switches deny, in their order: after `*`, which takes all, others give tools
+/// back. A tool with a denied pattern is taken away.
+fn switches(kind: &mut HelperKind, map: &[(String, FieldValue)], problems: &mut Vec<String>) {
     for (name, value) in map {
-        let is_off = matches!(value, FieldValue::Text(text) if text.trim() == off);
-        match name.as_str() {
-            "edit" if is_off => kind.without.extend(CHANGING.map(str::to_owned)),
-            name if is_off => kind.without.push(own_name(name)),
-            _ => {}
+        let own = own_name(name);
+        let tools = match CHANGING.contains(&own.as_str()) {
+            true => CHANGING.map(str::to_owned).to_vec(),
+            false => vec![own],
+        };
+        let texts: Vec<&FieldValue> = match value {
+            FieldValue::Map(patterns) => patterns.iter().map(|(_, action)| action).collect(),
+            value => vec![value],
+        };
+        let is = |known: &[&str]| {
+            let is_known = |text: &str| known.contains(&text.trim().to_ascii_lowercase().as_str());
+            !texts.is_empty()
+                && texts.iter().all(|value| matches!(value, FieldValue::Text(text) if is_known(text)))
+        };
+        if is(&["true", "allow"]) {
+            kind.tools.iter_mut().for_each(|given| given.extend(tools.iter().cloned()));
+        } else if is(&["true", "allow", "ask"]) {
+            problems.push(format!("{name}: ask is not used: the mode of its parent counts"));
+        } else {
+            if matches!(value, FieldValue::Map(_)) {
+                problems.push(format!("{name} is taken away for all calls: {WHOLE_TOOLS}"));
+            }
+            match name.as_str() {
+                "*" => kind.tools = Some(Vec::new()),
+                _ => kind.without.extend(tools),
+            }
         }
     }
 }
@@ -283,8 +313,9 @@ fn switches(kind: &mut HelperKind, map: &[(String, FieldValue)], off: &str) {
 /// tau's name of a tool.
 fn own_name(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
-    if name.starts_with("mcp__") {
-        return name.to_owned();
+    if let Some(rest) = name.strip_prefix("mcp__") {
+        let all = if rest.contains("__") { "" } else { "__*" };
+        return format!("{name}{all}");
     }
     let known = TOOLS.iter().find(|(other, _)| *other == lower).map(|(_, own)| (*own).to_owned());
     known.unwrap_or(lower)

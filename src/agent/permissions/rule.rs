@@ -73,7 +73,7 @@ impl Rule {
     }
 
     /// Whether it is about calls of that tool.
-    pub(super) fn names_tool(&self, tool: &str) -> bool {
+    pub(crate) fn names_tool(&self, tool: &str) -> bool {
         if !self.tool.contains('*') {
             return self.tool.eq_ignore_ascii_case(tool);
         }

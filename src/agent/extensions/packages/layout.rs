@@ -25,7 +25,10 @@ const MAX_DESCRIPTION_LEN: usize = 300;
 const MAX_DEPTH: usize = 5;
 
 /// Parts that tau has no use for: the usual file or folder, the field of the manifest, and the name.
-const UNUSED: [(Option<&str>, &str, &str); 4] = [
+const UNUSED: [(Option<&str>, &str, &str); 7] = [
+    (Some("settings.json"), "settings", "settings"),
+    (Some("bin"), "bin", "programs for the search path"),
+    (None, "experimental", "experimental parts"),
     (Some("output-styles"), "outputStyles", "output styles"),
     (Some(".lsp.json"), "lspServers", "language servers"),
     (None, "userConfig", "settings that it asks for"),

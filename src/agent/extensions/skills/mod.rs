@@ -123,7 +123,7 @@ fn skill(folder: &Path, path: PathBuf, source: ExtensionSource, head: io::Result
                 return skill;
             }
         };
-    skill.problems.extend(found.problem.clone());
+    skill.problems.extend(found.problem.clone().into_iter().chain(found.unused_hooks()));
     skill.is_broken = false;
     skill.is_listed = !found.is_true("disable-model-invocation");
     skill.allowed_tools = found.get("allowed-tools").map(tools).unwrap_or_default();

@@ -120,7 +120,7 @@ pub(super) fn template(
         template.problems.push("its name has other characters than a-z, A-Z, 0-9, - _ and .".to_owned());
         template.is_broken = true;
     }
-    template.problems.extend(found.problem.clone());
+    template.problems.extend(found.problem.clone().into_iter().chain(found.unused_hooks()));
     template.description = found.text("description").map_or_else(|| first_line(&text), str::to_owned);
     template.argument_hint = found.line("argument-hint").map(unquote).unwrap_or_default().to_owned();
     template.model = found.text("model").filter(|model| *model != "inherit").map(str::to_owned);
