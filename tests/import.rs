@@ -453,7 +453,7 @@ fn nothing_that_protects_is_dropped_and_nothing_silently() {
     assert_eq!(config["sandbox"]["level"], "workspace-write");
     assert!(config["sandbox"].get("network").is_none(), "{config}");
     assert_eq!(config["sandbox"]["writable"][0], "/srv/cache");
-    assert_eq!(config["permissions"]["deny"], serde_json::json!(["bash", "write"]));
+    assert_eq!(config["permissions"]["deny"], serde_json::json!(["bash", "edit"]));
     assert_eq!(config["mcp"]["far"]["oauth"], serde_json::json!({"client_id": "me", "scopes": ["a", "b"]}));
     assert_eq!(config["mcp"]["gem"]["args"], serde_json::json!(["${GEM_HOME}/x", "$5"]));
     assert!(config["mcp"].get("odd").is_none(), "{config}");

@@ -75,6 +75,23 @@ fn what_is_off_or_denied_there_stays_so() {
             "edits",
         ),
         (
+            ".config/opencode/opencode.json",
+            r#"{"mcp": {"gh": {"type": "local", "command": ["ghsrv"]}, "ci": {"type": "local", "command": ["cisrv"]}},
+                "tools": {"gh_*": false, "c*": false, "write": false, "tw_x": false, "*": false},
+                "permission": {"gh_read": "deny", "gh_all": {"x": "deny"}, "write": "allow"}}"#,
+            &[
+                "tools.gh_*: false permissions.deny: mcp__gh__*",
+                "tools.c*: false permissions.deny: mcp__ci__*",
+                "tools.write: false permissions.deny: edit",
+                "tools.tw_x: false left: tau has no tool of this name",
+                "tools.*: deny left: tau has no rule for all tools",
+                "permission.gh_read: deny permissions.deny: mcp__gh__read",
+                "permission.gh_all x: deny left: tools of MCP servers have no patterns",
+                "permission.write: allow permissions.allow: write",
+            ],
+            "mcp__gh__all",
+        ),
+        (
             ".gemini/settings.json",
             r#"{"tools": {"exclude": ["write_file"], "sandbox": true}, "mcp": {"allowed": ["a"]}, "maxTurns": 3,
                 "general": {"defaultApprovalMode": "plan"}, "mcpServers": {"b": {"command": "bsrv"}}}"#,
@@ -89,6 +106,25 @@ fn what_is_off_or_denied_there_stays_so() {
     ] {
         assert_imported(file, text, lines, unwritten);
     }
+}
+
+/// A server that is denied there is not started here.
+#[test]
+fn denied_servers_stay_out() {
+    let home = Home::new();
+    home.write(
+        ".claude/settings.json",
+        r#"{"deniedMcpServers": [{"serverName": "srv"}, {"serverCommand": ["run", "x"]}, {"serverUrl": "https://*"}]}"#,
+    );
+    home.write(
+        ".claude.json",
+        r#"{"mcpServers": {"srv": {"command": "srv"}, "run": {"command": "run", "args": ["x"]},
+            "far": {"type": "http", "url": "https://far.example/mcp"}, "fine": {"command": "run", "args": ["y"]}}}"#,
+    );
+    let said = home.import(&["--write"]);
+    assert_eq!(said.matches("deniedMcpServers denies it").count(), 3, "{said}");
+    let config = home.config();
+    assert!(config.matches("[mcp.").count() == 1 && config.contains("[mcp.fine]"), "{config}");
 }
 
 /// Settings for which tau has one, which is written or named.

@@ -36,7 +36,9 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("Claude Code");
     let folder = places.folders.place(".claude");
     let file = folder.join("settings.json");
-    match json(&file) {
+    let settings = json(&file);
+    let denied = settings.as_ref().and_then(|read| read.as_ref().ok()?.get("deniedMcpServers")).cloned();
+    match settings {
         Some(Ok(settings)) => {
             // tau reads the rules where they are, and only plain JSON.
             match read_text(&file, MAX_BYTES).map(|text| serde_json::from_str::<Value>(&text)) {
@@ -63,7 +65,15 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     let file = places.folders.claude_state();
     match json(&file) {
         Some(Ok(state)) => {
-            of_servers(&mut found, &file, &state);
+            let denied = denied.as_ref().and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            for (name, server) in fields(&state, "mcpServers") {
+                match denied.iter().any(|entry| is_denied(entry, name, server)) {
+                    true => {
+                        found.leave_out(&file, format!("MCP server {name}"), "deniedMcpServers denies it")
+                    }
+                    false => add_server(&mut found, &file, name, server, Variables::Braces),
+                }
+            }
             let project =
                 state.get("projects").and_then(|all| all.get(places.cwd.to_string_lossy().as_ref()));
             // In config.toml they would be started everywhere.
@@ -223,6 +233,21 @@ fn of_hooks(found: &mut Collector, file: &Path, settings: &Value) {
 
 pub(super) fn setting(key: &'static str, value: &str) -> Change {
     Change::Setting { key, value: value.to_owned() }
+}
+
+/// Whether an entry of `deniedMcpServers` may be about a server: by its name, its command, or a pattern of addresses.
+fn is_denied(entry: &Value, name: &str, server: &Value) -> bool {
+    let words = |server: &Value| {
+        let arguments = server.get("args").and_then(Value::as_array).into_iter().flatten();
+        server.get("command").into_iter().chain(arguments).cloned().collect::<Vec<_>>()
+    };
+    match text_in(entry, "serverName") {
+        Some(denied) => denied == name,
+        None => match entry.get("serverCommand").and_then(Value::as_array) {
+            Some(command) => *command == words(server),
+            None => server.get("url").is_some(),
+        },
+    }
 }
 
 /// The servers in a field `mcpServers`.

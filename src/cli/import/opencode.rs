@@ -76,19 +76,26 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value, places: &Places
     for (name, value) in fields(config, "mcp") {
         add_server(found, file, name, value, Variables::Env);
     }
+    let servers: Vec<&str> = fields(config, "mcp").map(|(name, _)| name.as_str()).collect();
     match config.get("permission") {
         Some(Value::String(action)) => of_every_tool(found, file, "permission", action),
         _ => {
             for (tool, value, is_outweighed) in in_order(fields(config, "permission")) {
                 match value.as_str().filter(|_| is_every(tool)) {
                     Some(action) => of_every_tool(found, file, "permission.*", action),
-                    None => of_permission(found, file, tool, value, is_outweighed),
+                    None => of_permission(found, file, (tool, &servers), value, is_outweighed),
                 }
             }
         }
     }
     for (tool, value) in fields(config, "tools").filter(|(_, value)| value.as_bool() == Some(false)) {
-        of_rule(found, file, format!("tools.{tool}: {value}"), (tool, None), &"deny".into());
+        match is_every(tool) {
+            true => of_every_tool(found, file, "tools.*", "deny"),
+            false => {
+                let names = names_of(tool, "deny", &servers);
+                of_rule(found, file, format!("tools.{tool}: {value}"), (&names, None), &"deny".into());
+            }
+        }
     }
     for path in config.get("instructions").and_then(Value::as_array).into_iter().flatten() {
         let Some(path) = path.as_str() else { continue };
@@ -158,7 +165,14 @@ fn of_every_tool(found: &mut Collector, file: &Path, field: &str, action: &str) 
 }
 
 /// Rules of a tool: an action for all calls, or one for each pattern.
-fn of_permission(found: &mut Collector, file: &Path, tool: &str, value: &Value, is_outweighed: bool) {
+fn of_permission(
+    found: &mut Collector,
+    file: &Path,
+    (tool, servers): (&str, &[&str]),
+    value: &Value,
+    is_outweighed: bool,
+) {
+    let names = |action: &Value| names_of(tool, action.as_str().unwrap_or_default(), servers);
     let is_allow = |action: &Value| action.as_str() == Some("allow");
     let what =
         |name: &str, action: &Value| format!("permission.{name}: {}", action.as_str().unwrap_or_default());
@@ -175,44 +189,68 @@ fn of_permission(found: &mut Collector, file: &Path, tool: &str, value: &Value, 
                 } else if (is_late || is_outweighed) && is_allow(action) {
                     found.leave_out(file, what, outweighed);
                 } else {
-                    of_rule(found, file, what, (tool, Some(pattern)), action);
+                    of_rule(found, file, what, (&names(action), Some(pattern)), action);
                 }
             }
         }
         action if is_outweighed && is_allow(action) => found.leave_out(file, what(tool, action), outweighed),
-        action => of_rule(found, file, what(tool, action), (tool, None), action),
+        action => of_rule(found, file, what(tool, action), (&names(action), None), action),
     }
 }
 
-/// A rule for the calls of a tool that fit a pattern, or for all.
+/// tau's names of the tools that a name there stands for: tools of a server are called `SERVER_TOOL`.
+fn names_of(tool: &str, action: &str, servers: &[&str]) -> Vec<String> {
+    let name = match tool {
+        "bash" | "edit" | "read" | "grep" => tool,
+        // The right to edit has no parts there. To allow it would be more than was allowed.
+        "write" if action == "allow" => tool,
+        "write" | "patch" | "multiedit" => "edit",
+        "glob" => "find",
+        "list" => "ls",
+        "task" => "delegate",
+        "webfetch" => "web_fetch",
+        "websearch" => "web_search",
+        _ => {
+            let of_server = |server: &&str| {
+                let of_all = || tool.strip_suffix('*').filter(|start| server.starts_with(start)).map(|_| "*");
+                let own =
+                    tool.strip_prefix(server).and_then(|rest| rest.strip_prefix('_')).or_else(of_all)?;
+                Some(format!("mcp__{server}__{own}"))
+            };
+            return servers.iter().filter_map(of_server).collect();
+        }
+    };
+    vec![name.to_owned()]
+}
+
+/// A rule for the calls of these tools that fit a pattern, or for all.
 fn of_rule(
     found: &mut Collector,
     file: &Path,
     what: String,
-    (tool, pattern): (&str, Option<&str>),
+    (tools, pattern): (&[String], Option<&str>),
     action: &Value,
 ) {
-    let name = match tool {
-        "bash" | "edit" | "read" | "write" | "grep" => tool,
-        "glob" => "find",
-        "list" => "ls",
-        "patch" | "multiedit" => "edit",
-        "task" => "delegate",
-        "webfetch" => "web_fetch",
-        "websearch" => "web_search",
-        _ => return found.leave_out(file, what, "tau has no tool of this name"),
-    };
+    if tools.is_empty() {
+        return found.leave_out(file, what, "tau has no tool of this name");
+    }
     let list = match action.as_str() {
         Some("allow") => "allow",
         Some("ask") => "ask",
         Some("deny") => "deny",
         _ => return found.leave_out(file, what, "tau knows no such action"),
     };
-    let rule = match pattern {
-        Some(pattern) if !is_every(pattern) => format!("{name}({pattern})"),
-        _ => name.to_owned(),
-    };
-    found.change(file, what, Change::Rule { list, rule });
+    for tool in tools {
+        let rule = match pattern.filter(|pattern| !is_every(pattern)) {
+            Some(_) if tool.starts_with("mcp__") => {
+                found.leave_out(file, &what, "tools of MCP servers have no patterns in tau");
+                continue;
+            }
+            Some(pattern) => format!("{tool}({pattern})"),
+            None => tool.clone(),
+        };
+        found.change(file, &what, Change::Rule { list, rule });
+    }
 }
 
 fn of_provider(found: &mut Collector, file: &Path, name: &str, value: &Value) {
