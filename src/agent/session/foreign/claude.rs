@@ -363,7 +363,8 @@ impl Reader {
             if text_of(block, "type") == Some("tool_use") {
                 let (id, name) =
                     (text_of(block, "id").unwrap_or_default(), text_of(block, "name").unwrap_or_default());
-                blocks.push(call(id, name, block.get("input").cloned().unwrap_or_default()));
+                let input = block.get("input").cloned().unwrap_or_default();
+                blocks.push(call(id, name, input, self.cwd.as_deref().unwrap_or(Path::new(""))));
             } else {
                 blocks.extend(self.draft.blocks(&Value::Array(vec![block.clone()])));
             }

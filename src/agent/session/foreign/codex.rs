@@ -327,7 +327,8 @@ impl Reader {
     fn call(&mut self, id: &str, item: &Value, arguments: Value) {
         let name = text_of(item, "name").unwrap_or("local_shell");
         let call_id = text_of(item, "call_id").unwrap_or(id);
-        self.say(id, vec![call(call_id, name, arguments)]);
+        let cwd = self.cwd.clone().unwrap_or_default();
+        self.say(id, vec![call(call_id, name, arguments, &cwd)]);
     }
 
     /// Adds blocks to the answer that is being assembled, or begins one.

@@ -115,7 +115,7 @@ fn revert_point(revert: &Value) -> Option<(String, Option<String>)> {
 }
 
 fn conversation(stored: StoredSession, messages: Vec<StoredMessage>) -> Conversation {
-    let (mut reader, mut damaged) = (Reader::default(), 0_usize);
+    let (mut reader, mut damaged) = (Reader { cwd: stored.directory.clone(), ..Reader::default() }, 0_usize);
     for mut message in messages {
         if let Some((reverted, part)) = stored.reverted.as_ref().filter(|(first, _)| message.id >= *first) {
             reader.draft.leave_out("reverted message");
@@ -144,6 +144,7 @@ fn conversation(stored: StoredSession, messages: Vec<StoredMessage>) -> Conversa
 #[derive(Default)]
 struct Reader {
     draft: Draft,
+    cwd: PathBuf,
     leaf: Option<At>,
     /// The tokens of the last request.
     tokens: u64,
@@ -242,7 +243,7 @@ impl Reader {
         let id = text_of(part, "callID").unwrap_or_default();
         let state = part.get("state").unwrap_or(&Value::Null);
         let input = state.get("input").cloned().unwrap_or_default();
-        step.answer.content.push(call(id, text_of(part, "tool").unwrap_or_default(), input));
+        step.answer.content.push(call(id, text_of(part, "tool").unwrap_or_default(), input, &self.cwd));
         let (text, is_error) = match text_of(state, "status") {
             Some("completed") => (text_of(state, "output"), false),
             Some("error") => (text_of(state, "error"), true),
