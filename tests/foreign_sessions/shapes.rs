@@ -199,7 +199,9 @@ fn codex(messages: &[(&str, &str)]) -> String {
 }
 
 /// A file of Codex with what the program wrote, and with prompts that begin like it.
-const CODEX: [(&str, &str); 11] = [
+const CODEX: [(&str, &str); 13] = [
+    ("user", "<recommended_plugins>\nDo things\n</recommended_plugins>"),
+    ("user", "<codex_internal_context source=\"goal\">\nDo things\n</codex_internal_context>"),
     ("user", "<user_action>\n<results>Do things</results>\n</user_action>"),
     ("user", "<goal_context>\nDo things\n</goal_context>"),
     ("user", "<hook_prompt hook_run_id=\"1\">Do things</hook_prompt>"),
@@ -220,6 +222,7 @@ async fn prompts_that_begin_like_a_text_of_codex_are_the_users() {
     let place = Place::new().await;
     let path = place.put(NAME, &codex(&CODEX));
     let expected = [
+        "user: <codex_internal_context source=\"goal\">\nDo things\n</codex_internal_context>",
         "user: <user_action>\n<results>Do things</results>\n</user_action>",
         "user: <goal_context>\nDo things\n</goal_context>",
         "user: <hook_prompt hook_run_id=\"1\">Do things</hook_prompt>",

@@ -15,17 +15,20 @@ use tau_protocol::model::Api;
 use tau_tools::Content;
 
 /// The elements of the program's own messages in the user's role, for which tau has its own.
-const OF_PROGRAM: [&str; 6] = [
+const OF_PROGRAM: [&str; 7] = [
     "environment_context", "user_instructions", "permissions instructions", "INSTRUCTIONS", "turn_aborted",
-    "subagent_notification",
+    "subagent_notification", "recommended_plugins",
 ];
 /// The beginnings of others, and their ends.
 const MARKED: [(&str, &str); 3] =
     [("# AGENTS.md instructions", "</INSTRUCTIONS>"), ("<image name=", ">"), ("</image>", "</image>")];
 /// The elements of its messages for the model: a skill, the end of a review, a goal, the answer of a hook.
-const FOR_MODEL: [&str; 4] = ["skill", "user_action", "goal_context", "hook_prompt"];
-/// The heading that an editor puts before a prompt, and the heading of the prompt itself.
-const EDITOR: [&str; 2] = ["# Context from my IDE", "## My request for Codex:"];
+const FOR_MODEL: [&str; 5] =
+    ["skill", "user_action", "goal_context", "codex_internal_context", "hook_prompt"];
+/// The headings that an editor or the app puts before a prompt.
+const EDITOR: [&str; 3] = ["# Context from my IDE", "# Files mentioned by the user:", "# In app browser:"];
+/// The headings of the prompt itself there.
+const REQUEST: [&str; 2] = ["## My request for Codex:", "## My request:"];
 
 /// The first line of a file, with the fields that lists need.
 #[derive(Debug, Deserialize)]
@@ -135,20 +138,22 @@ pub(super) fn user_text(line: &[u8]) -> UserText {
     match texts.find(|text| !is_of_program(text) && !is_for_model(text)) {
         Some(text) => match command_run(text) {
             Some((command, ..)) => UserText::Command(command),
-            None => UserText::Prompt(request(text).to_owned()),
+            None => UserText::Prompt(request(text).map_or(text, |(_, words)| words).to_owned()),
         },
         None if blocks.iter().any(is_picture) => UserText::Prompt(String::new()),
         None => UserText::Nothing,
     }
 }
 
-/// The prompt in a text, without what an editor has put before it.
-fn request(text: &str) -> &str {
-    let [start, heading] = EDITOR;
-    match text.split_once(heading).filter(|_| text.trim_start().starts_with(start)) {
-        Some((_, request)) => request.trim(),
-        None => text,
-    }
+/// The text that an editor has put before a prompt, and the prompt; `None` if it has put none.
+fn request(text: &str) -> Option<(&str, &str)> {
+    let is_marked = EDITOR.iter().any(|start| text.trim_start().starts_with(start));
+    let (before, words) = REQUEST
+        .iter()
+        .filter_map(|heading| text.split_once(heading))
+        .min_by_key(|(before, _)| before.len())
+        .filter(|_| is_marked)?;
+    Some((before.trim(), words.trim()))
 }
 
 /// Whether a text is one of the program: as a whole, because a prompt can begin like one.
@@ -296,10 +301,9 @@ impl Reader {
                 self.turns.push(self.leaf);
                 for block in &mut blocks {
                     let Block::Text { text, .. } = block else { continue };
-                    let words = request(text).to_owned();
-                    if words.len() < text.len() {
-                        let before = std::mem::replace(text, words);
-                        let before = before.split(EDITOR[1]).next().unwrap_or_default().trim().to_owned();
+                    if let Some((before, words)) = request(text) {
+                        let (before, words) = (before.to_owned(), words.to_owned());
+                        *text = words;
                         self.leaf = Some(self.draft.note("", self.leaf, self.time, "codex.editor", before));
                     }
                 }

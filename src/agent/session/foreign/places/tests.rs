@@ -145,14 +145,19 @@ fn sessions_of_codex_have_their_names() {
     let text = |text: &str| serde_json::json!({"type": "input_text", "text": text});
     let meta = serde_json::json!({"type": "session_meta", "timestamp": "2026-03-02T09:00:00Z",
         "payload": {"id": id, "cwd": "/w", "timestamp": "2026-03-02T09:00:00Z"}});
-    let prompt = serde_json::json!({"type": "response_item", "timestamp": "2026-03-02T09:00:01Z", "payload": {
-    "type": "message", "role": "user", "content": [
-        text("<image name=[Image #1] path=\"a.png\">"), text("</image>"),
-        text("# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n\n## My request for Codex:\nlook at it"),
-    ]}});
-    std::fs::write(&path, format!("{meta}\n{prompt}\n")).unwrap();
     let row = || row_of(&path, SessionOrigin::Codex).unwrap();
-    assert_eq!((row().name, row().first_prompt.as_str()), (None, "look at it"));
+    for before in [
+        "# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n\n## My request for Codex:",
+        "# Files mentioned by the user:\n\n## a.rs: /w/a.rs\n\n## My request:",
+        "# In app browser:\n- Current URL: http://localhost:3000/\n\n## My request for Codex:",
+    ] {
+        let prompt = serde_json::json!({"type": "response_item", "timestamp": "2026-03-02T09:00:01Z", "payload": {
+        "type": "message", "role": "user", "content": [
+            text("<image name=[Image #1] path=\"a.png\">"), text("</image>"), text(&format!("{before}\nlook at it")),
+        ]}});
+        std::fs::write(&path, format!("{meta}\n{prompt}\n")).unwrap();
+        assert_eq!((row().name, row().first_prompt.as_str()), (None, "look at it"), "{before}");
+    }
     let named = |name: &str| format!("{{\"id\":\"{id}\",\"thread_name\":\"{name}\"}}\n");
     std::fs::write(home.path().join("session_index.jsonl"), named("first") + &named("Puffin talk") + "torn")
         .unwrap();
