@@ -240,6 +240,8 @@ async fn prompts_that_begin_like_a_text_of_codex_are_the_users() {
         assert_sent(&place, &expected);
         let text = place.run(&["export", id, "-", "--format", "md"]).await.out;
         assert!(!text.contains("Do things"), "a skill is not shown as a prompt: {text}");
+        let found = place.run(&["sessions", "search", "--json", "deploy"]).await.out;
+        assert!(found.contains("01a2120d-07f4-7b43-8a4d-62225e4e10ef"), "a skill is found: {found}");
     };
     check("62225e4e10ef").await;
     // It compresses the files of last week.

@@ -12,8 +12,13 @@ pub(super) fn text_of(entry: &Entry) -> String {
     match &entry.body {
         Body::Message { message } => message_text(message, &mut text),
         Body::Compaction { summary, .. } | Body::BranchSummary { summary, .. } => add(&mut text, summary),
-        Body::CustomMessage { content, display: true, .. } => add(&mut text, &content.text()),
-        Body::CustomMessage { display: false, .. }
+        // Notes of tau for the model say the same in many sessions.
+        Body::CustomMessage { custom_type, content, display, .. }
+            if *display || !custom_type.starts_with("tau.") =>
+        {
+            add(&mut text, &content.text());
+        }
+        Body::CustomMessage { .. }
         | Body::ModelChange { .. }
         | Body::ThinkingLevelChange { .. }
         | Body::ContextEdit { .. }
