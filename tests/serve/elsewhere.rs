@@ -51,6 +51,19 @@ async fn a_suspended_session_of_another_tau_is_listed_as_such() {
     rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
     let suspended = row(&server, &id, "suspended").await;
     assert_eq!((&suspended["running"], &suspended["waiting"]), (&json!(false), &json!(0)), "{suspended}");
+    let path = format!("/api/sessions/{id}");
+    let asked = std::time::Instant::now();
+    let refused = [
+        server.send("GET", &path, &Value::Null).await,
+        server.send("GET", &format!("{path}/history"), &Value::Null).await,
+        server.send("POST", &format!("{path}/prompt"), &json!({ "prompt": "x" })).await,
+    ];
+    assert!(asked.elapsed() < std::time::Duration::from_secs(5), "{:?}", asked.elapsed());
+    for reply in refused {
+        let problem = reply.is(503).json();
+        let text = format!("process {pid}, which has this session open, is suspended; `fg`");
+        assert!(problem["detail"].as_str().unwrap().starts_with(&text), "{problem}");
+    }
     rustix::process::kill_process(process, rustix::process::Signal::CONT).unwrap();
     row(&server, &id, "waiting").await;
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
@@ -29,7 +30,10 @@ use tau_protocol::command::{
     AgentCommand, QuestionAnswer, QuestionCommand, RunCommand, SessionCommand, SettingsCommand,
 };
 use tau_protocol::rules::Verdict;
+use tau_tools::process::is_suspended;
 
+/// Interval of checks whether a process that has not answered yet is suspended.
+const LOOK: Duration = Duration::from_secs(1);
 /// Maximum number of connections that are kept.
 const KEPT: usize = 256;
 /// The headers of a request that are passed on.
@@ -110,7 +114,7 @@ impl Elsewhere {
     }
 
     /// Passes on a request to the owner of a session. Fails when the request is not for other processes, or
-    /// the owner does not answer.
+    /// the owner is suspended or does not answer.
     pub async fn pass_on(
         &self,
         owner: &FoundRecord,
@@ -131,16 +135,23 @@ impl Elsewhere {
         let body = read_body(body, max_body).await?;
         self.check_rights(&parts.method, place, &body)?;
         let server = self.server(owner)?;
-        if let Some(ceiling) = self.ceiling.filter(|ceiling| *ceiling != PermissionMode::Auto)
-            && parts.method == Method::POST
-            && starts_work(place, &body)
-        {
-            check_owner(&server, &owner.record.id, ceiling).await?;
-        }
+        let ceiling = self.ceiling.filter(|ceiling| {
+            *ceiling != PermissionMode::Auto && parts.method == Method::POST && starts_work(place, &body)
+        });
         let headers = headers_to_pass_on(&parts.headers);
-        let passed = server.pass_on(parts.method.as_str(), &path, &headers, body.into());
-        let gone = |_| Problem::unavailable("the process that has this session open does not answer");
-        let passed = passed.await.map_err(gone)?;
+        let answer = async {
+            if let Some(ceiling) = ceiling {
+                check_owner(&server, &owner.record.id, ceiling).await?;
+            }
+            let gone = |_| Problem::unavailable("the process that has this session open does not answer");
+            server.pass_on(parts.method.as_str(), &path, &headers, body.to_vec()).await.map_err(gone)
+        };
+        let passed = tokio::select! {
+            answer = answer => answer?,
+            () = suspension(owner.record.pid) => {
+                return Err(Problem::unavailable(record::silence(owner.record.pid)));
+            }
+        };
         let mut response = Response::new(Body::from_stream(stream::unfold(
             (passed.body, counted),
             async |(mut body, counted)| {
@@ -212,6 +223,13 @@ impl Elsewhere {
         }
         servers.insert(key, server.clone());
         Ok(server)
+    }
+}
+
+/// Waits until a process is suspended.
+async fn suspension(process: u32) {
+    while !is_suspended(process) {
+        tokio::time::sleep(LOOK).await;
     }
 }
 
