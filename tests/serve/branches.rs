@@ -28,6 +28,8 @@ async fn a_session_is_forked_undone_and_shown_as_a_tree() {
     assert_eq!((prompts.len(), &prompts[1]["text"]), (2, &json!("write")));
     assert!(tree["leaf"].is_number(), "{tree}");
 
+    let first = prompts[0]["id"].clone();
+
     // A fork before the second prompt has the first, and the text of the second.
     let before = json!({ "entryId": prompts[1]["id"] });
     let fork = server.send("POST", &format!("{path}/fork"), &before).await.is(201).json();
@@ -44,6 +46,16 @@ async fn a_session_is_forked_undone_and_shown_as_a_tree() {
     let report = server.send("POST", &format!("{path}/undo"), &undo).await.is(200).json();
     assert_eq!(report["restored"], json!(["tau-demo.md"]), "{report}");
     assert!(!work.join("tau-demo.md").exists());
+    let prompts = async || {
+        let history = server.send("GET", &format!("{path}/history"), &Value::Null).await.is(200).json();
+        let messages = history["messages"].as_array().unwrap().clone();
+        let is_prompt = |message: &&Value| message["role"] == json!("user");
+        messages.iter().filter(is_prompt).map(|message| message["content"].to_string()).collect::<String>()
+    };
+    let known = prompts().await;
+    assert!(known.contains("help") && !known.contains("write"), "{known}");
+    server.send("POST", &format!("{path}/undo"), &json!({ "entryId": first })).await.is(200);
+    assert_eq!(prompts().await, "");
     server.send("POST", &format!("{path}/undo"), &json!({ "entryId": "none" })).await.is(422);
     server.send("POST", &format!("{path}/undo"), &json!({ "entryId": "x", "scope": "all" })).await.is(400);
     server.send("POST", &format!("{path}/compact"), &json!({ "what": 1 })).await.is(400);
