@@ -218,11 +218,10 @@ async fn a_run_is_stopped_denied_and_seen_by_another_client() {
 
     prompt(&mut browser, "clean up").await;
     browser.until("document.querySelector('.ask pre')").await;
-    browser.value("document.querySelector('.ask input').value = 'keep it'").await;
+    browser.value("document.querySelector('.ask input').focus()").await;
+    browser.write("keep it").await;
     settled(&mut browser).await;
-    browser
-        .value("[...document.querySelectorAll('.ask button')].find((b) => b.innerText === 'Deny').click()")
-        .await;
+    browser.press("Enter", 13).await;
     browser.until("document.querySelector('#transcript').innerText.includes('as you wish')").await;
     assert!(upstream.requests().last().unwrap().contains("keep it"));
 

@@ -21,6 +21,15 @@ async fn a_command_is_changed_before_it_runs() {
     settled(&mut browser).await;
     browser.click(".ask button.edit").await;
     browser.until("document.activeElement === document.querySelector('.ask textarea')").await;
+    // Escape leaves a field, and stops nothing.
+    browser.write("rm ").await;
+    browser.press("Escape", 27).await;
+    browser.until("document.activeElement === document.querySelector('.ask button.edit')").await;
+    assert_eq!(browser.text(".ask pre").await, "echo one > made.txt");
+    browser.value("document.querySelector('.ask .foot input').focus()").await;
+    browser.press("Escape", 27).await;
+    browser.until("document.activeElement === document.body").await;
+    browser.click(".ask button.edit").await;
     browser.value("document.querySelector('.ask textarea').value = 'echo two > made.txt'").await;
     check(&mut browser, "edit").await;
     browser.click(".ask .primary").await;

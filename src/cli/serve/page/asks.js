@@ -14,6 +14,12 @@ function card(title, body, foot, onsubmit) {
 
 const row = (...children) => element("div", { class: "row" }, children);
 
+/** A field whose Enter key does `send`. */
+const line = (field, send) => element("form", { class: "line", onsubmit: (event) => {
+  event.preventDefault();
+  send();
+} }, field);
+
 const ends = new WeakSet();
 
 /** Whether the end of a part of a card's body is on the screen, or was. */
@@ -102,9 +108,20 @@ function approval(request, decide) {
       edit = element("button", { type: "button", class: "plain edit", onclick: () => {
         editor = element("textarea", { "aria-label": "The command", rows: Math.min(preview.command.split("\n").length + 1, 12), spellcheck: "false" });
         editor.defaultValue = editor.value = preview.command;
+        const begin = (begins) => {
+          edit.hidden = begins;
+          if (always) always.hidden = begins;
+        };
+        editor.addEventListener("keydown", (event) => {
+          if (event.key !== "Escape" || event.isComposing) return;
+          event.stopPropagation();
+          editor.replaceWith(shown);
+          editor = null;
+          begin(false);
+          edit.focus();
+        });
         shown.replaceWith(editor);
-        edit.remove();
-        if (always) always.remove();
+        begin(true);
         editor.focus();
       } }, "Edit the command");
     }
@@ -137,7 +154,7 @@ function approval(request, decide) {
     element("button", { type: "button", class: "primary", onclick: () => allow(() => ({ decision: "allow", ...chosen(), ...edited() })) }, "Allow once"),
     element("button", { type: "button", onclick: () => deny(false) }, "Deny"),
     element("button", { type: "button", class: "danger", onclick: () => deny(true) }, "Deny and stop"),
-    reason,
+    line(reason, () => deny(false)),
   );
   const node = card(`${asked(request.toolName)}: ${asked(request.title)}`, body, [note, buttons]);
   node.querySelector(".body").addEventListener("scroll", () => subject() && reachedEnd(subject()));
@@ -168,9 +185,10 @@ function plan(record, answer, stop) {
   const mode = element("select", { "aria-label": "Permission mode for the plan" }, modes.map(([value, name]) => element("option", { value }, name)));
   const accept = element("button", { type: "button", class: "primary", onclick: () => answer({ accepted: true, mode: mode.value }) }, "Carry it out");
   const comment = element("input", { type: "text", placeholder: "What should change?", "aria-label": "What should change?" });
-  const reject = element("button", { type: "button", onclick: () => (comment.value.trim() ? answer({ accepted: false, comment: comment.value.trim() }) : comment.focus()) }, "Reject");
+  const refuse = () => (comment.value.trim() ? answer({ accepted: false, comment: comment.value.trim() }) : comment.focus());
+  const reject = element("button", { type: "button", onclick: refuse }, "Reject");
   const refusal = record.refusal && element("p", { class: "note" }, asked(record.refusal));
-  return card(asked(record.title), [element("pre", {}, asked(record.plan)), refusal], [row(accept, mode), row(comment, reject, stop)]);
+  return card(asked(record.title), [element("pre", {}, asked(record.plan)), refusal], [row(accept, mode), row(line(comment, refuse), reject, stop)]);
 }
 
 /** The card of the model's questions: all of them below one another. */

@@ -497,6 +497,8 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "Escape" && at("app").classList.contains("open")) {
     menu(false);
     at("menu").focus();
+  } else if (event.key === "Escape" && event.target.matches?.(".ask :is(input, select, textarea)")) {
+    event.target.blur();
   } else if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
     stop();
   }
