@@ -300,6 +300,9 @@ function take(session, record) {
     }
     case "tool_execution_update": transcript.panel(record.toolCallId, record.toolName).result(record.partialResult, null, 0); break;
     case "tool_execution_end": transcript.panel(record.toolCallId, record.toolName).result(record.result, record.isError, record.durationMs || 0); break;
+    case "bash_start": transcript.beginCommand(record.id, record.command); break;
+    case "bash_execution_update": transcript.addOutput(record.id, record.delta); break;
+    case "bash_end": transcript.endCommand(record.id, record.message); break;
     case "jobs_changed": jobs.show(session.id, record.jobs); break;
     case "queue_update": queue(record.steering, record.followUp); break;
     case "approval_requested": ask(session, record.request, "approval"); break;

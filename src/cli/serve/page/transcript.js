@@ -78,6 +78,17 @@ class Panel {
   }
 }
 
+/** The last characters that are shown of the output of a command that runs. */
+const SHOWN_OUTPUT = 65536;
+
+/** A command of the user: its panel and its node. */
+function userCommand(command) {
+  const panel = new Panel("", "!");
+  panel.args({ command });
+  panel.title(command);
+  return { panel, node: element("article", { class: "message user" }, element("h2", {}, "You ran"), panel.node) };
+}
+
 /** An answer of the model. */
 class Answer {
   constructor(transcript) {
@@ -154,6 +165,7 @@ export class Transcript {
   clear() {
     this.parent.replaceChildren();
     this.panels = new Map();
+    this.commands = new Map();
     this.shown = new Map();
     this.open = null;
     this.failed = null;
@@ -201,11 +213,9 @@ export class Transcript {
         this.panel(message.toolCallId, message.toolName).result(message, message.isError, message.durationMs || 0);
         return null;
       case "bashExecution": {
-        const panel = new Panel("", "!");
-        panel.args({ command: message.command });
-        panel.title(message.command);
+        const { panel, node } = userCommand(message.command);
         panel.result({ details: { kind: "terminal", text: message.output, exitCode: message.exitCode } }, Boolean(message.exitCode), 0);
-        return element("article", { class: "message user" }, element("h2", {}, "You ran"), panel.node);
+        return node;
       }
       case "compactionSummary":
       case "branchSummary": {
@@ -269,6 +279,28 @@ export class Transcript {
     this.replaceFailed(message);
     this.open = new Answer(this);
     this.parent.append(this.open.node);
+  }
+
+  /** A command of the user runs. */
+  beginCommand(id, text) {
+    const command = { ...userCommand(text), output: "" };
+    command.panel.state("running…");
+    this.commands.set(id, command);
+    this.parent.append(command.node);
+  }
+
+  addOutput(id, piece) {
+    const command = this.commands.get(id);
+    if (!command) return;
+    command.output = (command.output + piece).slice(-SHOWN_OUTPUT);
+    this.later(command, () => command.panel.result({ details: { kind: "terminal", text: command.output } }, null, 0));
+  }
+
+  /** A command of the user has ended; its place is now that of its message. */
+  endCommand(id, message) {
+    this.commands.get(id)?.node.remove();
+    this.commands.delete(id);
+    this.add({ role: "bashExecution", ...message });
   }
 
   note(text, failed) {
