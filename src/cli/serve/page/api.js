@@ -100,19 +100,24 @@ export async function events(id, after, signal, opened, take) {
   opened();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    rest += value;
-    const frames = rest.split(/\r?\n\r?\n/);
-    rest = frames.pop();
-    for (const frame of frames) {
-      let id, data = "";
-      for (const line of frame.split(/\r?\n/)) {
-        if (line.startsWith("id:")) id = line.slice(3).trim();
-        if (line.startsWith("data:")) data += line.slice(5);
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      rest += value;
+      const frames = rest.split(/\r?\n\r?\n/);
+      rest = frames.pop();
+      for (const frame of frames) {
+        let id, data = "";
+        for (const line of frame.split(/\r?\n/)) {
+          if (line.startsWith("id:")) id = line.slice(3).trim();
+          if (line.startsWith("data:")) data += line.slice(5);
+        }
+        if (data) take(JSON.parse(data), id);
       }
-      if (data) take(JSON.parse(data), id);
     }
+  } finally {
+    // A browser has few connections to a server.
+    reader.cancel().catch(() => {});
   }
 }

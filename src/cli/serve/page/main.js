@@ -210,8 +210,11 @@ async function load(session) {
   }
 }
 
-/** Draws the session as it is now; whether it is open on the server. Looking at one does not open it. */
-async function draw(session) {
+/**
+ * Draws the session as it is now; whether it is open on the server. Looking at one does not open it. With `after`, its
+ * events are read from that one on.
+ */
+async function draw(session, after) {
   // In this order: what happens between the two comes with the events, too.
   let page = await api.readHistory(session.id);
   const detail = await api.showSession(session.id);
@@ -223,7 +226,7 @@ async function draw(session) {
   transcript.title(page.titles);
   session.start = page.start;
   at("earlier").hidden = !page.left;
-  session.last = page.replayFrom || page.lastEventId || null;
+  session.last = after || page.replayFrom || page.lastEventId || null;
   show(session, detail);
   // What is typed at a question that still waits stays there.
   const ids = new Set([...(detail.approvals || []), ...(detail.questions || [])].map((record) => (record.request || record).id));
@@ -255,14 +258,22 @@ async function follow(session) {
   session.follows = true;
   let pause = 500;
   let missed = false;
+  let branch = null;
   while (!signal.aborted && session.follows) {
     try {
       // What was missed is in the messages.
-      if (missed && !(await draw(session))) break;
+      const after = branch;
+      branch = null;
+      if (missed && !(await draw(session, after))) break;
       missed = false;
       await api.events(session.id, session.last, signal, () => { pause = 500; state(session); }, (record, id) => {
         if (id) session.last = id;
         if (record.type === "gap") throw new Error("events were missed");
+        // The messages of another branch are in the history, too.
+        if (record.type === "session_opened") {
+          branch = id;
+          throw new Error("another branch was opened");
+        }
         take(session, record);
       });
     } catch (error) {
@@ -270,10 +281,11 @@ async function follow(session) {
       if (signal.aborted || error.status === 401 || error.status === 404) break;
     }
     if (signal.aborted || !session.follows) break;
+    missed = true;
+    if (branch) continue;
     at("state").textContent = "reconnecting…";
     await new Promise((wake) => setTimeout(wake, pause));
     pause = Math.min(pause * 2, 10000);
-    missed = true;
   }
   session.follows = false;
 }
