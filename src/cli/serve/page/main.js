@@ -15,6 +15,8 @@ const transcript = new Transcript(at("transcript"));
 /** The open session; `null` before one is chosen. */
 let open = null;
 let sessions = [];
+/** What was typed in sessions that were left, by their ids: text and pictures. */
+const drafts = new Map();
 let next = null;
 /** Cards by the id of what waits. */
 const asks = new Map();
@@ -155,6 +157,8 @@ at("shade").addEventListener("click", () => menu(false));
 // --- A session
 
 function leave() {
+  if (open) drafts.set(open.id, { text: at("prompt").value, pictures: pictures.take() });
+  at("prompt").value = "";
   open?.leaving.abort();
   open = null;
   asks.clear();
@@ -196,6 +200,10 @@ async function enterSession(id) {
   at("all").removeAttribute("aria-current");
   at("composer").hidden = false;
   at("actions").hidden = false;
+  const draft = drafts.get(id);
+  at("prompt").value = draft?.text || "";
+  pictures.put(draft?.pictures || []);
+  grow();
   drawList();
   await load(session);
   if (matchMedia("(min-width: 721px)").matches && open === session) at("prompt").focus();
@@ -481,13 +489,16 @@ at("composer").addEventListener("submit", async (event) => {
     }
     session.sent.add(text);
     await api.prompt(session.id, text, taken.map((entry) => entry.block));
-    // What was refused, or typed meanwhile or in another session, stays.
-    if (open === session && session.sent.has(text) && at("prompt").value === text) at("prompt").value = "";
+    // What was refused or typed meanwhile stays.
+    const draft = drafts.get(session.id);
+    if (open?.id !== session.id) draft.text = draft.text === text ? "" : draft.text;
+    else if (session.sent.has(text) && at("prompt").value === text) at("prompt").value = "";
     grow();
     toEnd();
     refresh().then(() => retitle(session)).catch(complain);
   } catch (error) {
-    pictures.put(taken);
+    if (open?.id === session.id) pictures.put(taken);
+    else drafts.get(session.id).pictures.unshift(...taken);
     complain(error);
   }
   at("send").disabled = false;
