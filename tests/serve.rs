@@ -18,6 +18,7 @@ mod page;
 mod page_actions;
 mod page_attempts;
 mod page_layout;
+mod page_sync;
 mod sharing;
 mod tls_front;
 

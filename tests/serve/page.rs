@@ -307,12 +307,21 @@ async fn questions_of_the_model_are_answered_on_the_page() {
 }
 
 /// Starts a session in the background beside the server, which asks for a command.
-async fn begin_beside(server: &Served, upstream: &Server) -> String {
+pub async fn begin_beside(server: &Served, upstream: &Server) -> String {
     let mut tau = crate::support::program::bare(server.dir.path());
     tau.args(["-b"]).args(own_model(&upstream.url())).args(["clean up"]);
     tau.env("TAU_PERMISSION_MODE", "ask").current_dir(server.dir.path());
     let output = tau.output().await.unwrap();
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// The process that has a session open beside the server.
+pub fn process_of(server: &Served, id: &str) -> rustix::process::Pid {
+    let live = server.dir.path().join(".local/state/tau/live");
+    let record =
+        std::fs::read(live.join(format!("{id}.json"))).unwrap_or_else(|_| panic!("no record in {live:?}"));
+    let pid = serde_json::from_slice::<Value>(&record).unwrap()["pid"].as_i64().unwrap();
+    rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -420,12 +429,7 @@ async fn a_killed_session_is_said_to_be_interrupted() {
     browser.until("!document.querySelector('#app').hidden").await;
     browser.value(&format!("location.hash = '#/s/{id}'")).await;
     browser.until("document.querySelector('.ask .primary') !== null").await;
-    let live = server.dir.path().join(".local/state/tau/live");
-    let record =
-        std::fs::read(live.join(format!("{id}.json"))).unwrap_or_else(|_| panic!("no record in {live:?}"));
-    let pid = serde_json::from_slice::<Value>(&record).unwrap()["pid"].as_i64().unwrap();
-    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    rustix::process::kill_process(process_of(&server, &id), rustix::process::Signal::KILL).unwrap();
     let outcome = "document.querySelector('#transcript .panel .outcome')?.innerText";
     let is_told = format!(
         "{outcome} === 'not run' && document.querySelector('#transcript').innerText.includes('the run ended here without an answer')"

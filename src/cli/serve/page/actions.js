@@ -66,6 +66,37 @@ export function sessionDialog(current, named, deleted) {
   at("actions-close").addEventListener("click", () => dialog.close());
 }
 
+/** The dialog of a new session; `made` is called with its id. */
+export function newDialog(made) {
+  at("new").addEventListener("click", async () => {
+    at("new-error").textContent = "";
+    at("new-dialog").showModal();
+    try {
+      const { models } = await api.listModels();
+      const rows = models.map((model) => element("option", { value: `${model.provider}/${model.id}` }, `${model.provider}/${model.id}`));
+      const chosen = at("new-model").value;
+      at("new-model").replaceChildren(element("option", { value: "" }, "Server default"), ...rows);
+      at("new-model").value = chosen;
+    } catch (error) {
+      at("new-error").textContent = error.message;
+    }
+  });
+  at("new-cancel").addEventListener("click", () => at("new-dialog").close());
+  at("new-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const options = { permissionMode: at("new-mode").value };
+    if (at("new-cwd").value.trim()) options.cwd = at("new-cwd").value.trim();
+    if (at("new-model").value) options.model = at("new-model").value;
+    try {
+      const session = await api.createSession(options);
+      at("new-dialog").close();
+      await made(session.id);
+    } catch (error) {
+      at("new-error").textContent = error.message;
+    }
+  });
+}
+
 /** The pictures that go with the next prompt. */
 export class Pictures {
   constructor(complain) {

@@ -66,7 +66,17 @@ async function json(method, path, body) {
 
 const of = (id) => `/api/sessions/${encodeURIComponent(id)}`;
 
-export const listSessions = (after) => json("GET", `/api/sessions?limit=50${after ? `&after=${encodeURIComponent(after)}` : ""}`);
+/** The newest sessions, as many as that; `next` if there are more. */
+export async function listSessions(count) {
+  const found = { sessions: [] };
+  do {
+    const after = found.next ? `&after=${encodeURIComponent(found.next)}` : "";
+    const page = await json("GET", `/api/sessions?limit=${Math.min(count - found.sessions.length, 1000)}${after}`);
+    found.sessions.push(...page.sessions);
+    found.next = page.next;
+  } while (found.next && found.sessions.length < count);
+  return found;
+}
 export const listOpen = () => json("GET", "/api/sessions?open=true&limit=1000");
 export const listModels = () => json("GET", "/api/models");
 export const createSession = (options) => json("POST", "/api/sessions", options);

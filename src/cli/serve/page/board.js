@@ -17,6 +17,15 @@ function sorted(sessions) {
   return tops.flatMap((session) => [session, ...below(session.id)]);
 }
 
+/** A session in the list beside the conversation. */
+export function listRow(session, isOpen) {
+  const state = session.waiting ? element("b", { class: "waits" }, "waits for you · ") : session.running || session.state === "suspended" ? element("b", {}, `${session.state} · `) : null;
+  const when = session.modified || session.created;
+  const facts = element("span", { class: "facts" }, state, when ? `${ago(when)} · ` : "", visible(session.cwd));
+  const current = isOpen ? "page" : null;
+  return element("li", {}, element("a", { href: `#/s/${encodeURIComponent(session.id)}`, "aria-current": current }, element("span", { class: "name" }, nameOf(session)), facts));
+}
+
 /** A session: rows that are there stay, with the focus and with what is typed. */
 class Row {
   constructor(id, board) {

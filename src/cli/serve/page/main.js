@@ -1,12 +1,12 @@
 // The page: which session is open, its events, and what the user does.
 
-import { Pictures, sessionDialog } from "/page/actions.js";
+import { newDialog, Pictures, sessionDialog } from "/page/actions.js";
 import * as api from "/page/api.js";
 import { quietly, typed, waiting } from "/page/asks.js";
-import { Board } from "/page/board.js";
+import { Board, listRow } from "/page/board.js";
 import { Jobs } from "/page/jobs.js";
 import { Attempts, workDialog } from "/page/attempts.js";
-import { ago, element, nameOf, visible } from "/page/text.js";
+import { element, nameOf, visible } from "/page/text.js";
 import { Transcript } from "/page/transcript.js";
 
 const at = (id) => document.getElementById(id);
@@ -14,10 +14,15 @@ const transcript = new Transcript(at("transcript"));
 
 /** The open session; `null` before one is chosen. */
 let open = null;
+/** The sessions of the list, how many it shows, and whether there are more. */
 let sessions = [];
+let shown = 50;
+let hasMore = false;
+/** The sessions that are open, or have ended in the background. */
+let live = [];
+const known = (id) => [...live, ...sessions].find((session) => session.id === id);
 /** What was typed in sessions that were left, by their ids: text and pictures. */
 const drafts = new Map();
-let next = null;
 /** Cards by the id of what waits. */
 const asks = new Map();
 
@@ -60,17 +65,26 @@ at("login-form").addEventListener("submit", (event) => {
 // --- Sessions
 
 async function refresh() {
-  const page = await api.listSessions();
-  sessions = page.sessions;
-  next = page.next || null;
+  const [page, { sessions: all }] = await Promise.all([api.listSessions(shown), api.listOpen()]);
+  [sessions, hasMore, live] = [page.sessions, Boolean(page.next), all];
   drawList();
-  await drawBoard();
-  // Another client may have opened it.
-  const known = open && sessions.find((session) => session.id === open.id);
-  if (known?.live && open.drawn && !open.follows) await load(open);
+  drawBoard();
+  const row = open && known(open.id);
+  if (!row) return;
+  const isSuspended = row.state === "suspended";
+  if (isSuspended !== open.suspended) {
+    open.suspended = isSuspended;
+    state(open);
+  }
+  // What happened up to now was shown as it happened.
+  if (open.follows || open.ended) open.modified = row.modified;
+  open.ended = false;
+  if (open.follows || open.loads || isSuspended) return;
+  // Another client may have opened it, and its run may be over by now.
+  if (row.live || row.modified !== open.modified) await load(open);
 }
 
-const board = new Board(at("board"), at("archived"), complain, () => drawBoard().catch(complain));
+const board = new Board(at("board"), at("archived"), complain, () => look().catch(complain));
 const jobs = new Jobs(at("jobs"), complain);
 const attempts = new Attempts(at("attempts"), complain, remark);
 
@@ -82,13 +96,17 @@ function remark(text, failed) {
   say(text);
 }
 
+/** Draws the board as it is now. */
+async function look() {
+  live = (await api.listOpen()).sessions;
+  drawBoard();
+}
+
 /** Draws the board, if no session is open. */
-async function drawBoard() {
+function drawBoard() {
   if (open) return;
-  const { sessions: all } = await api.listOpen();
-  if (open) return;
-  const count = board.draw(all);
-  at("empty").hidden = all.length > 0;
+  const count = board.draw(live);
+  at("empty").hidden = live.length > 0;
   document.title = count ? `(${count}) waiting for you – tau` : "tau";
 }
 
@@ -97,7 +115,7 @@ let announced = new Set();
 
 /** Says how many sessions wait, and which of the others has just begun to. */
 function drawWaiting() {
-  const others = sessions.filter((session) => session.waiting && session.id !== open?.id);
+  const others = live.filter((session) => session.waiting && !session.parent && session.id !== open?.id);
   at("menu").textContent = others.length ? `Sessions (${others.length})` : "Sessions";
   at("menu").setAttribute("aria-label", others.length ? `Sessions, ${others.length} waiting for you` : "Sessions");
   const count = others.length + (asks.size ? 1 : 0);
@@ -110,30 +128,18 @@ function drawWaiting() {
 }
 
 function drawList() {
-  const rows = sessions.map((session) => {
-    const state = session.waiting ? element("b", { class: "waits" }, "waits for you · ") : session.running || session.state === "suspended" ? element("b", {}, `${session.state} · `) : null;
-    const when = session.modified || session.created;
-    const facts = element("span", { class: "facts" }, state, when ? `${ago(when)} · ` : "", visible(session.cwd));
-    const current = open && session.id === open.id ? "page" : null;
-    return element("li", {}, element("a", { href: `#/s/${encodeURIComponent(session.id)}`, "aria-current": current }, element("span", { class: "name" }, nameOf(session)), facts));
-  });
+  const rows = sessions.map((session) => listRow(session, session.id === open?.id));
   // The focus stays where it is.
   const focused = document.activeElement?.closest?.("#session-list a")?.getAttribute("href");
   at("session-list").replaceChildren(...rows);
   if (focused) at("session-list").querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
-  at("more-sessions").hidden = !next;
+  at("more-sessions").hidden = !hasMore;
   drawWaiting();
 }
 
-at("more-sessions").addEventListener("click", async () => {
-  try {
-    const page = await api.listSessions(next);
-    sessions.push(...page.sessions);
-    next = page.next || null;
-    drawList();
-  } catch (error) {
-    complain(error);
-  }
+at("more-sessions").addEventListener("click", () => {
+  shown += 50;
+  refresh().catch(complain);
 });
 
 let looks = 0;
@@ -142,8 +148,8 @@ setInterval(() => {
   looks += 1;
   // The title of a hidden page says how many wait, a little later.
   if (document.visibilityState !== "visible" && looks % 8) return;
-  if (looks % 2 === 0 && sessions.length <= 50) refresh().catch(complain);
-  else drawBoard().catch(complain);
+  if (looks % 2 === 0) refresh().catch(complain);
+  else if (!open) look().catch(complain);
 }, 2500);
 
 function menu(isOpen) {
@@ -166,6 +172,10 @@ function leave() {
   transcript.clear();
   jobs.show(null, []);
   attempts.clear();
+  queue([], []);
+  model();
+  at("mode").value = "";
+  at("earlier").hidden = true;
   at("place").textContent = "";
   at("state").textContent = "";
 }
@@ -182,7 +192,8 @@ async function route() {
     at("scroller").scrollTop = 0;
     at("all").setAttribute("aria-current", "page");
     drawList();
-    return drawBoard().catch(complain);
+    drawBoard();
+    return look().catch(complain);
   }
   await enterSession(decodeURIComponent(found[1]));
 }
@@ -191,8 +202,11 @@ window.addEventListener("hashchange", () => (api.takeToken() ? enter() : route()
 
 async function enterSession(id) {
   leave();
+  const row = known(id);
   const session = { id, leaving: new AbortController(), follows: false, running: false, start: undefined, last: null, sent: new Set() };
+  session.suspended = row?.state === "suspended";
   open = session;
+  at("title").textContent = nameOf(row || {});
   at("problem").textContent = "";
   at("empty").hidden = true;
   at("board").hidden = true;
@@ -204,6 +218,7 @@ async function enterSession(id) {
   at("prompt").value = draft?.text || "";
   pictures.put(draft?.pictures || []);
   grow();
+  working(session, false);
   drawList();
   await load(session);
   if (matchMedia("(min-width: 721px)").matches && open === session) at("prompt").focus();
@@ -211,17 +226,17 @@ async function enterSession(id) {
 
 /** Shows the session and its last messages, and follows its events if it is open on the server. */
 async function load(session) {
+  session.loads = true;
+  session.modified = known(session.id)?.modified;
   try {
     if (await draw(session) && !session.follows) follow(session);
   } catch (error) {
     complain(error);
   }
+  session.loads = false;
 }
 
-/**
- * Draws the session as it is now; whether it is open on the server. Looking at one does not open it. With `after`, its
- * events are read from that one on.
- */
+/** Draws the session as it is now; whether it is open on the server. Its events follow from now on, or `after` one. */
 async function draw(session, after) {
   // In this order: what happens between the two comes with the events, too.
   let page = await api.readHistory(session.id);
@@ -229,6 +244,8 @@ async function draw(session, after) {
   // It was opened or has ended between the two.
   if (detail.live !== Boolean(page.lastEventId)) page = await api.readHistory(session.id);
   if (open !== session) return false;
+  const [place, stick] = [at("scroller").scrollTop, !session.drawn || atEnd()];
+  if (!session.drawn) at("problem").textContent = "";
   transcript.clear();
   page.messages.forEach((message) => transcript.add(message));
   transcript.title(page.titles);
@@ -242,14 +259,16 @@ async function draw(session, after) {
   const last = page.messages.at(-1)?.role;
   if (!detail.running && (last === "user" || last === "toolResult")) remark("the run ended here without an answer; a message continues it");
   session.drawn = true;
-  toEnd();
+  transcript.draw();
+  if (stick) toEnd();
+  else at("scroller").scrollTop = place;
   if (detail.live) jobs.load(session.id);
   if (detail.live) attempts.load(session.id);
   return detail.live;
 }
 
 function show(session, detail) {
-  at("title").textContent = nameOf({ ...sessions.find((known) => known.id === session.id), ...(detail.name ? { name: detail.name } : {}) });
+  at("title").textContent = nameOf({ ...known(session.id), ...(detail.name ? { name: detail.name } : {}) });
   at("place").textContent = visible(detail.cwd);
   at("mode").value = detail.permissionMode || "auto";
   model(detail.model);
@@ -269,9 +288,9 @@ async function follow(session) {
   let branch = null;
   while (!signal.aborted && session.follows) {
     try {
-      // What was missed is in the messages.
       const after = branch;
       branch = null;
+      // What was missed is in the messages.
       if (missed && !(await draw(session, after))) break;
       missed = false;
       await api.events(session.id, session.last, signal, () => { pause = 500; state(session); }, (record, id) => {
@@ -346,7 +365,9 @@ function take(session, record) {
     case "session_closed":
       session.follows = false;
       working(session, false);
+      session.ended = true;
       transcript.note("the session was closed; a prompt opens it again");
+      setTimeout(() => refresh().catch(complain), 500);
       break;
     default:
   }
@@ -360,12 +381,12 @@ function model(named) {
 }
 
 function retitle(session) {
-  const known = session && sessions.find((other) => other.id === session.id);
-  if (known && open === session) at("title").textContent = nameOf(known);
+  const row = session && known(session.id);
+  if (row && open === session) at("title").textContent = nameOf(row);
 }
 
 function state(session) {
-  at("state").textContent = asks.size ? "waits for you" : session.running ? "working…" : "";
+  at("state").textContent = session.suspended ? "suspended" : asks.size ? "waits for you" : session.running ? "working…" : "";
   drawWaiting();
 }
 
@@ -543,39 +564,13 @@ at("mode").addEventListener("change", async () => {
   }
 });
 
-// --- A new session
-
-at("new").addEventListener("click", async () => {
-  at("new-error").textContent = "";
-  at("new-dialog").showModal();
-  try {
-    const { models } = await api.listModels();
-    const rows = models.map((model) => element("option", { value: `${model.provider}/${model.id}` }, `${model.provider}/${model.id}`));
-    const chosen = at("new-model").value;
-    at("new-model").replaceChildren(element("option", { value: "" }, "Server default"), ...rows);
-    at("new-model").value = chosen;
-  } catch (error) {
-    at("new-error").textContent = error.message;
-  }
-});
-at("new-cancel").addEventListener("click", () => at("new-dialog").close());
-at("new-form").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const options = { permissionMode: at("new-mode").value };
-  if (at("new-cwd").value.trim()) options.cwd = at("new-cwd").value.trim();
-  if (at("new-model").value) options.model = at("new-model").value;
-  try {
-    const made = await api.createSession(options);
-    at("new-dialog").close();
-    await refresh();
-    location.hash = `#/s/${encodeURIComponent(made.id)}`;
-  } catch (error) {
-    at("new-error").textContent = error.message;
-  }
+newDialog(async (id) => {
+  await refresh();
+  location.hash = `#/s/${encodeURIComponent(id)}`;
 });
 
 sessionDialog(
-  () => ({ id: open.id, name: sessions.find((known) => known.id === open.id)?.name || "" }),
+  () => ({ id: open.id, name: known(open.id)?.name || "" }),
   (id, name) => {
     if (open?.id === id) at("title").textContent = visible(name);
     say("The session was renamed");
