@@ -246,6 +246,31 @@ async fn a_client_sets_a_goal_whose_time_ends_its_command() {
 }
 
 #[tokio::test]
+async fn a_goal_that_is_set_during_a_check_is_decided_by_its_own_command() {
+    let other = json!({ "type": "set_goal", "id": "3", "command": "test -f other" });
+    let off = json!({ "type": "set_goal", "id": "2" });
+    for changes in [vec![&other], vec![&off, &other]] {
+        let home = Home::new(vec![says("All done!"), bash("touch other"), says("Now it is.")]).await;
+        let mut client = Client::start_with(&home, &[]);
+        let endless = "touch begun; until test -e released; do sleep 0.05; done";
+        client.ask(json!({ "type": "set_goal", "id": "1", "command": endless })).await;
+        client.send(json!({ "type": "prompt", "id": "4", "message": "go" })).await;
+        client.record("the check", |record| record["type"] == "bash_start").await;
+        for change in changes {
+            assert_eq!(client.ask(change.clone()).await["success"], true);
+        }
+        let is_over =
+            |record: &Value| record["goal"]["state"].as_str().is_some_and(|state| state != "active");
+        let ended = client.record("the end of the goal", is_over).await;
+        let end = (&ended["goal"]["state"], &ended["goal"]["command"], &ended["goal"]["rounds"]);
+        assert_eq!(end, (&json!("reached"), &json!("test -f other"), &json!(1)), "{ended}");
+        let told = home.messages(1).iter().map(text_of).collect::<String>();
+        assert!(told.contains("Goal, round 1 of 20: `test -f other` failed with exit code 1"), "{told}");
+        client.child.kill().in_time("the end").await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn undo_goes_to_each_round() {
     let home = Home::new(vec![
         bash("echo one > file"),
@@ -302,6 +327,28 @@ async fn a_goal_is_shown_paused_continued_and_dropped() {
     })
     .await;
     assert_eq!(requests.len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_goal_is_resumed_during_a_run() {
+    let waits = bash("touch made; until test -e released; do sleep 0.05; done");
+    let acts = vec![says("I cannot."), says("As I said."), waits, says("Made.")];
+    play(acts, "", "--permission-mode auto", (100, 40), |screen| {
+        let enter = |line: &str| {
+            screen.type_keys(line);
+            screen.wait_for_composer(line);
+            screen.type_keys("\r");
+        };
+        enter("/goal test -f made");
+        screen.wait_for("stopped: the model has given up on the goal");
+        enter("Make it.");
+        screen.wait_for("until test -e released");
+        enter("/goal resume");
+        screen.wait_for("goal 0/20");
+        std::fs::write(screen.home().join("work/released"), "").unwrap();
+        screen.wait_for("the goal is reached after 0 rounds");
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

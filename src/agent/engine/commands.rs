@@ -133,7 +133,9 @@ fn apply_to_run(engine: &mut Engine, command: RunCommand) {
         RunCommand::Continue if is_running => {
             engine.notice(NoticeLevel::Info, "the agent is already running", None);
         }
-        RunCommand::SendQueued | RunCommand::PursueGoal if is_running => {}
+        RunCommand::SendQueued if is_running => {}
+        // The run continues until the goal is reached.
+        RunCommand::PursueGoal if is_running && goal::resume_confirmed(engine) => {}
         RunCommand::Continue | RunCommand::SendQueued | RunCommand::PursueGoal => {
             engine.pending.commands.push_back(command.into());
         }

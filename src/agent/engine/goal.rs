@@ -19,7 +19,7 @@ pub(crate) fn set(engine: &mut Engine, order: Option<GoalOrder>) {
     count(engine);
     let Some(GoalOrder { command, limits }) = order.filter(|order| !order.command.trim().is_empty()) else {
         if engine.goal.goal.take().is_some() {
-            engine.goal.stop_check();
+            engine.goal.drop_check();
             save_and_report(engine);
         }
         return;
@@ -30,6 +30,9 @@ pub(crate) fn set(engine: &mut Engine, order: Option<GoalOrder>) {
     let mut masked = command.clone();
     engine.config.behavior.masking.text(&mut masked);
     let earlier = engine.goal.goal.take();
+    if earlier.as_ref().is_some_and(|goal| goal.command != command) {
+        engine.goal.drop_check();
+    }
     engine.goal.goal = Some(match earlier {
         Some(goal) if goal.state == GoalState::Paused && [&command, &masked].contains(&&goal.command) => {
             Goal { command, state: GoalState::Active, limits, ..goal }
@@ -55,6 +58,15 @@ pub(crate) fn resume(engine: &mut Engine) {
     }
     goal.state = GoalState::Active;
     save_and_report(engine);
+}
+
+/// Continues the goal if the user need not be asked about its command; returns whether it does.
+pub(crate) fn resume_confirmed(engine: &mut Engine) -> bool {
+    let is_confirmed = engine.goal.goal.as_ref().is_some_and(|goal| engine.goal.is_confirmed(&goal.command));
+    if is_confirmed {
+        resume(engine);
+    }
+    is_confirmed
 }
 
 /// Saves the goal in the session, and reports it.

@@ -43,10 +43,14 @@ pub(crate) async fn may_pursue(engine: &mut Engine) -> bool {
 /// Runs the goal's command when the model would stop. Returns the message with which the next round begins,
 /// or `None` if the run is to end. `called` tells whether the model has called a tool since the last check.
 pub(crate) async fn at_end(engine: &mut Engine, called: bool) -> Option<Message> {
-    engine.goal.active()?;
-    let checked = check(engine).await?;
-    announce::record_external(engine, Arc::new(Message::BashExecution(checked.clone())));
-    // It may have been changed while its command ran.
+    let checked = loop {
+        let checked = check(engine).await?;
+        announce::record_external(engine, Arc::new(Message::BashExecution(checked.clone())));
+        // Another goal may have been set while the command ran: its own command decides.
+        if engine.goal.has_valid_check() {
+            break checked;
+        }
+    };
     let goal = engine.goal.goal.as_mut().filter(|goal| goal.is_active())?;
     goal.exit_code = checked.exit_code;
     let (rounds, most, command) = (goal.rounds, goal.limits.rounds, goal.command.clone());

@@ -32,6 +32,8 @@ pub(crate) struct GoalPlace {
     paused_since: Option<Instant>,
     /// The check that runs.
     check: Option<Check>,
+    /// Whether the last check was of a goal that has been replaced or dropped since it began.
+    is_outdated: bool,
 }
 
 /// A check that runs.
@@ -123,14 +125,21 @@ impl GoalPlace {
     ) -> oneshot::Receiver<BashExecution> {
         let (result, receiver) = oneshot::channel();
         self.check = Some(Check { id: id.to_owned(), result, stop });
+        self.is_outdated = false;
         receiver
     }
 
-    /// Stops the check that runs, if any.
-    pub(crate) fn stop_check(&mut self) {
+    /// Stops the check that runs, if any: its goal has been replaced or dropped, so its result counts for none.
+    pub(crate) fn drop_check(&mut self) {
+        self.is_outdated = true;
         if let Some(check) = &self.check {
             check.stop.cancel();
         }
+    }
+
+    /// Whether the result of the last check counts.
+    pub(crate) fn has_valid_check(&self) -> bool {
+        !self.is_outdated
     }
 
     /// Takes the end of a command of the user; returns false if it is not the check.
