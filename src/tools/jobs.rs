@@ -274,11 +274,10 @@ impl Jobs {
         self.all().into_iter().filter(|job| is_news(job) && !job.told.swap(true, Ordering::Relaxed)).collect()
     }
 
-    /// Whether one of a session has ended without the model's knowledge.
-    pub fn has_untold(&self, session: &str) -> bool {
-        let is_news =
-            |job: &Arc<Job>| job.session == session && job.has_ended() && !job.told.load(Ordering::Relaxed);
-        self.all().iter().any(is_news)
+    /// The sessions of the jobs that have ended without the model's knowledge.
+    pub fn untold_sessions(&self) -> Vec<String> {
+        let is_news = |job: &&Arc<Job>| job.has_ended() && !job.told.load(Ordering::Relaxed);
+        self.all().iter().filter(is_news).map(|job| job.session.clone()).collect()
     }
 
     /// Marks running jobs as kept or not: the one with this id, or all.

@@ -9,7 +9,7 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use super::{Home, bash};
 use crate::support::processes::{alive, gone, rare_sleep};
-use crate::support::program::says;
+use crate::support::program::{says, text_of};
 use crate::time_limit::InTime;
 
 pub(crate) struct Client {
@@ -120,6 +120,44 @@ async fn jobs_end_with_their_client_and_are_named() {
     client.child.stderr.take().unwrap().read_to_string(&mut told).in_time("its complaints").await.unwrap();
     assert!(told.contains(&format!("of job 1: sleep {nap}")), "{told}");
     assert_eq!(alive(&nap), []);
+}
+
+/// Whoever continues the session learns of the ends that no model was told of.
+#[tokio::test]
+async fn the_end_of_a_job_is_kept_for_whoever_continues_its_session() {
+    for (leaves_session, ends, outcome) in
+        [(false, true, "exit code 0"), (true, true, "exit code 0"), (true, false, "stopped after")]
+    {
+        let waits = super::background("until test -e released; do sleep 0.05; done; echo the result");
+        let home = Home::new(vec![waits, says("it runs"), says("I see")]).await;
+        let mut client = Client::start(&home);
+        client.send(json!({ "id": "1", "type": "prompt", "message": "go" })).await;
+        client.record("the end of the run", |record| record["type"] == "agent_settled").await;
+        let state = client.ask(json!({ "id": "2", "type": "get_state" })).await;
+        let file = state["data"]["sessionFile"].as_str().unwrap().to_owned();
+        if leaves_session {
+            assert_eq!(client.ask(json!({ "id": "3", "type": "new_session" })).await["success"], true);
+        }
+        if ends {
+            std::fs::write(home.dir.path().join("work/released"), "").unwrap();
+            let is_over =
+                |record: &Value| record["type"] == "jobs_changed" && record["jobs"][0]["exitCode"] == 0;
+            client.record("the end of the job", is_over).await;
+        }
+        // A session that was left is continued while tau still runs.
+        if !(leaves_session && ends) {
+            drop(client.child.stdin.take());
+            assert!(client.child.wait().in_time("its end").await.unwrap().success());
+        }
+        let continued =
+            home.tau(&["--session", &file, "-p", "and?"]).output().in_time("its end").await.unwrap();
+        assert_eq!(continued.status.code(), Some(0), "{}", String::from_utf8_lossy(&continued.stderr));
+        let told: Vec<String> = home.messages(2).iter().map(text_of).collect();
+        let news: Vec<&String> =
+            told.iter().filter(|text| text.contains("[tau] job 1 has ended: ")).collect();
+        assert_eq!(news.len(), 1, "{told:?}");
+        assert!(news[0].contains(outcome) && (!ends || news[0].contains("the result")), "{news:?}");
+    }
 }
 
 /// Nothing recognises a part of a secret.

@@ -91,13 +91,13 @@ fn receive_waiting(engine: &mut Engine) {
     }
 }
 
-/// Stops the background jobs and reports that, within a moment or until `deadline`.
+/// Stops the background jobs, within a moment or until `deadline`, and records how all have ended.
 pub(crate) async fn end_jobs(engine: &mut Engine, deadline: Instant) {
     if let Some(ending) = background_jobs::ending(engine, deadline) {
         attend(engine, ending).await;
-        if !engine.jobs.jobs.all().is_empty() {
-            background_jobs::report_ended_jobs(engine);
-        }
+    }
+    if !engine.jobs.jobs.all().is_empty() {
+        background_jobs::record_ends(engine);
     }
 }
 

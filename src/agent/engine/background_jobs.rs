@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::state::Engine;
 use crate::engine::base::clock::now;
 use crate::engine::base::job_place::JobNews;
+use crate::session::{Access, Session, tail};
 use tau_protocol::event::{NoticeLevel, ShellEvent, TaskEvent};
 use tau_protocol::message::{CustomMessage, Message};
 use tau_protocol::query::QueryAnswer;
@@ -40,7 +41,10 @@ pub(crate) fn report(engine: &mut Engine, news: JobNews) {
             // What a job changes beside a call is not clearly the call's.
             match change {
                 JobChange::Started => engine.undo.commands.start(),
-                JobChange::Ended => engine.undo.commands.end(),
+                JobChange::Ended => {
+                    engine.undo.commands.end();
+                    tell_left_sessions(engine);
+                }
             }
             tell(engine);
         }
@@ -117,12 +121,17 @@ pub(crate) fn move_all(engine: &mut Engine, reason: MoveReason) {
 
 /// Whether a job of this session has ended without the model's knowledge.
 pub(crate) fn has_news(engine: &Engine) -> bool {
-    engine.jobs.jobs.has_untold(&engine.config.session.info().id)
+    engine.jobs.jobs.untold_sessions().contains(&engine.config.session.info().id)
 }
 
 /// The message that tells the model, once, which jobs have ended.
 pub(crate) fn note(engine: &mut Engine) -> Option<Message> {
-    let ended = engine.jobs.jobs.take_untold(&engine.config.session.info().id);
+    let session = engine.config.session.info().id.clone();
+    note_for(engine, &session)
+}
+
+fn note_for(engine: &mut Engine, session: &str) -> Option<Message> {
+    let ended = engine.jobs.jobs.take_untold(session);
     if ended.is_empty() {
         return None;
     }
@@ -166,10 +175,39 @@ pub(crate) fn ending(engine: &mut Engine, deadline: Instant) -> Option<BoxFuture
     )
 }
 
-/// Reports the jobs that were ended with the session. A model that continues it later must not count on them.
-pub(crate) fn report_ended_jobs(engine: &mut Engine) {
+/// Writes the ends of jobs to their sessions: this process will tell no model of them.
+pub(crate) fn record_ends(engine: &mut Engine) {
     tell(engine);
+    record_own_ends(engine);
+    tell_left_sessions(engine);
+}
+
+fn record_own_ends(engine: &mut Engine) {
     if let Some(note) = note(engine) {
         engine.record(Arc::new(note));
+    }
+}
+
+/// Called before another session is opened. Whoever continues this one, here or elsewhere, learns from its file how its
+/// jobs ended.
+pub(crate) fn leave_session(engine: &mut Engine) {
+    record_own_ends(engine);
+    let info = engine.config.session.info();
+    if let Some(file) = info.file.clone() {
+        engine.jobs.left.insert(info.id.clone(), file);
+    }
+}
+
+/// Writes the ends of jobs to the sessions that were left. One that is open elsewhere is tried again at the next end.
+fn tell_left_sessions(engine: &mut Engine) {
+    let open = engine.config.session.info().id.clone();
+    for id in engine.jobs.jobs.untold_sessions().into_iter().filter(|id| *id != open) {
+        if let Some(file) = engine.jobs.left.get(&id)
+            && let Ok(mut session) = Session::open_tail(file, Access::Write, tail::TAIL)
+            && let Some(note) = note_for(engine, &id)
+        {
+            let saved = session.append(Arc::new(note)).and_then(|()| session.flush());
+            engine.report_save_result(saved);
+        }
     }
 }

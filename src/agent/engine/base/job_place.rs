@@ -1,6 +1,8 @@
 //! The background jobs of the agent, and work on them in progress.
 
+use std::collections::HashMap;
 use std::future::pending;
+use std::path::PathBuf;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -31,12 +33,14 @@ pub(crate) struct JobPlace {
     pub(crate) work: FuturesUnordered<BoxFuture<'static, Option<JobNews>>>,
     /// Ends what a helper has started, as soon as it is stopped.
     pub(crate) ending: Option<JoinHandle<()>>,
+    /// The files of the sessions that were left, by id: the ends of their jobs are written there.
+    pub(crate) left: HashMap<String, PathBuf>,
 }
 
 impl Default for JobPlace {
     fn default() -> Self {
         let (jobs, changes) = Jobs::new();
-        JobPlace { jobs, changes, work: FuturesUnordered::new(), ending: None }
+        JobPlace { jobs, changes, work: FuturesUnordered::new(), ending: None, left: HashMap::new() }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::engine::attend::end_shells;
 use crate::engine::base::conversation::Conversation;
 use crate::engine::base::queue::KeptQueues;
 use crate::engine::state::Engine;
-use crate::engine::{announce, commands, gate, side_question};
+use crate::engine::{announce, background_jobs, commands, gate, side_question};
 use crate::session::{ForkRange, Session};
 use tau_protocol::command::{AgentCommand, SessionChange, SessionCommand};
 use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent};
@@ -91,6 +91,7 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionChange) {
 async fn switch_to(engine: &mut Engine, next: Session) {
     end_shells(engine, Instant::now() + SHELLS_END).await;
     announce::record_pending(engine);
+    background_jobs::leave_session(engine);
     side_question::drop_all(engine);
     if !engine.queues.is_empty() {
         let messages = engine.queues.take();
