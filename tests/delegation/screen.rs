@@ -124,6 +124,28 @@ async fn rows_are_live_and_esc_stops_the_tree() {
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_of_a_helper_is_moved_to_the_background() {
+    let nap = rare_sleep();
+    let command = format!("sleep {nap}");
+    let choose = move |asked: &Asked| match (asked.is_helper(), asked.results().len()) {
+        (false, 0) => calls_all(&[delegate(json!({ "task": "x" }))], 10),
+        (true, 0) => bash(&command),
+        _ => says_using("It is over.", 10),
+    };
+    let asked = play("--permission-mode auto", choose, move |screen| {
+        screen.type_keys("go\r");
+        let runs = || !alive(&nap).is_empty();
+        crate::time_limit::until(crate::time_limit::SOON, runs, || "it does not run".to_owned());
+        screen.type_keys("\x02");
+        screen.wait_for("It is over.");
+        screen.wait_until("no complaint", |cells| !cells.contents().contains("no command is running"));
+    })
+    .await;
+    let told = asked.iter().filter(|asked| asked.is_helper()).flat_map(Asked::results).collect::<String>();
+    assert!(told.contains("the user moved it to the background"), "{told}");
+}
+
 /// Jobs of a helper, and what its commands have left, are told to end together with its calls, and not after them.
 #[tokio::test(flavor = "multi_thread")]
 async fn esc_ends_jobs_and_what_they_left_at_once() {

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
+use super::delegation;
 use super::state::Engine;
 use crate::engine::base::clock::now;
 use crate::engine::base::job_place::JobNews;
@@ -106,10 +107,10 @@ pub(crate) fn keep(engine: &mut Engine, id: Option<u32>, kept: bool) {
     tell(engine);
 }
 
-/// Moves the commands that the model waits for to the background.
+/// Moves the commands that the model waits for to the background; if the user wants it, those of its helpers as well.
 pub(crate) fn move_all(engine: &mut Engine, reason: MoveReason) {
     let count = engine.jobs.jobs.move_all(reason);
-    if count == 0 && reason == MoveReason::User {
+    if reason == MoveReason::User && !delegation::move_commands(engine) && count == 0 {
         let hint = "only commands of the tool bash can be moved, while they run";
         engine.notice(
             NoticeLevel::Info,

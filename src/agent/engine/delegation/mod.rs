@@ -20,7 +20,7 @@ use super::live_helper::LiveHelper;
 use super::state::Engine;
 use crate::extensions::helper_kinds::HelperKind;
 use tau_protocol::approval::{ApprovalAnswer, ApprovalOutcome, ApprovalRequest, RuleScope, is_sandbox_rule};
-use tau_protocol::command::{QuestionCommand, Queue, RunCommand, TaskCommand};
+use tau_protocol::command::{QuestionCommand, Queue, RunCommand, ShellCommand, TaskCommand};
 use tau_protocol::event::{AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, TaskEvent, TurnEvent};
 use tau_protocol::model::Model;
 use tau_protocol::query::Query;
@@ -397,6 +397,12 @@ fn widen_answer(
         true => ApprovalAnswer::AllowAlways { rules, scope: RuleScope::Session, hunks },
         false => ApprovalAnswer::Allow { hunks, edited: None },
     })
+}
+
+/// Has the helpers move the commands that they wait for to the background; returns whether any is at work.
+pub(crate) fn move_commands(engine: &Engine) -> bool {
+    let all = engine.helpers.running.iter().filter_map(|helper| helper.commands.as_ref());
+    all.filter(|helper| helper.send(ShellCommand::MoveToBackground.into()).is_ok()).count() > 0
 }
 
 /// Passes a query about a waiting call to the helper that asked, which answers it; returns it if no helper did.

@@ -7,7 +7,9 @@ use tokio::sync::mpsc;
 
 use crate::engine::agent_handle::AgentHandle;
 use crate::engine::helper_place::HelperNews;
-use tau_protocol::command::{AgentCommand, QuestionCommand, RunCommand, SettingsCommand, TaskCommand};
+use tau_protocol::command::{
+    AgentCommand, QuestionCommand, RunCommand, SettingsCommand, ShellCommand, TaskCommand,
+};
 use tau_protocol::event::{AgentEvent, NoticeLevel, QuestionEvent, TaskEvent};
 
 /// The number of commands, and of events, on their way.
@@ -120,7 +122,7 @@ fn is_for_helper(command: &AgentCommand) -> bool {
             | RunCommand::AbortRetry => true,
             RunCommand::Continue | RunCommand::PursueGoal | RunCommand::Compact { .. } => false,
         },
-        AgentCommand::Queue(_) => true,
+        AgentCommand::Queue(_) | AgentCommand::Shell(ShellCommand::MoveToBackground) => true,
         AgentCommand::Task(command) => match command {
             TaskCommand::Query { .. }
             | TaskCommand::SideQuestion { .. }
