@@ -277,6 +277,7 @@ fn a_repository_is_cloned_and_its_change_is_a_patch() {
     git(&["add", "."]);
     git(&["commit", "-qm", "two"]);
     git(&["branch", "old-branch", "v1"]);
+    git(&["init", "-q", "--bare", "../empty"]);
     let change = |id: &str, more: Value| {
         let mut task = json!({ "id": id, "prompt": "write", "git": "./repository", "model": "demo" });
         task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -285,8 +286,9 @@ fn a_repository_is_cloned_and_its_change_is_a_patch() {
     home.tasks(&[
         change("tip", json!({ "check": "test -e second && test -e tau-demo.md" })),
         change("old", json!({ "ref": "v1", "check": "test ! -e second && echo >of-the-check" })),
-        change("branch", json!({ "ref": "old-branch", "check": "test ! -e second" })),
+        change("branch", json!({ "ref": "refs/heads/old-branch", "check": "test ! -e second" })),
         change("none", json!({ "ref": "v9" })),
+        change("void", json!({ "git": "./empty" })),
     ]);
     // As from a hook of this repository, and with a setting that leaves the prefixes out of patches.
     let index = fs::read(repository.join(".git/index")).unwrap();
@@ -296,7 +298,8 @@ fn a_repository_is_cloned_and_its_change_is_a_patch() {
     let (code, out, err) = texts(&batch.env("GIT_CONFIG_GLOBAL", home.at("settings")).output_in_time());
     assert_eq!(fs::read(repository.join(".git/index")).unwrap(), index);
     assert_eq!(code, Some(1), "{out}{err}");
-    assert!(out.contains("4 tasks: 3 passed, 0 failed, 1 without a result"), "{out}{err}");
+    assert!(out.contains("5 tasks: 3 passed, 0 failed, 2 without a result"), "{out}{err}");
+    assert!(out.contains("void  the repository has no commit"), "{out}{err}");
     assert!(out.contains("none  the repository has no branch, tag or commit v9"), "{out}{err}");
     let patch = home.result("old").unwrap()["patch"].as_str().unwrap().to_owned();
     let patch = fs::read_to_string(home.at("tasks.results").join(patch)).unwrap();

@@ -24,6 +24,7 @@ use crate::compose::environment::{Environment, OnBadConfig};
 use crate::headless::json::input;
 use crate::process::plain;
 use crate::rpc::lines::InputLine;
+use crate::worktrees::git::reason;
 use tau_agent::settings::private_files::LockFile;
 use tau_tools::TerminalOutput;
 use tau_tools::process::git::without_repository;
@@ -324,13 +325,15 @@ async fn clone_repository(
         let commit = commit(&path, revision).await?;
         git(&["-C", &path, "checkout", "--quiet", "--detach", &commit]).await?;
     }
-    let base = git(&["-C", &path, "rev-parse", "HEAD"]).await?;
+    let head = git(&["-C", &path, "rev-parse", "--verify", "--quiet", "HEAD"]).await;
+    let base = head.map_err(|_| UserError::new("the repository has no commit"))?;
     Ok((place, base.trim().to_owned()))
 }
 
 /// The commit of a branch, a tag or a commit in a clone.
 async fn commit(path: &str, revision: &str) -> Result<String, UserError> {
-    for name in [revision.to_owned(), format!("origin/{revision}")] {
+    let branch = revision.strip_prefix("refs/heads/").unwrap_or(revision);
+    for name in [revision.to_owned(), format!("origin/{branch}")] {
         let wanted = format!("{name}^{{commit}}");
         if let Ok(commit) = git(&["-C", path, "rev-parse", "--verify", "--quiet", &wanted]).await {
             return Ok(commit.trim().to_owned());
@@ -365,7 +368,5 @@ async fn git(arguments: &[&str]) -> Result<String, UserError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let line = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git failed");
-    Err(plain::line(line).into())
+    Err(plain::line(&reason(&String::from_utf8_lossy(&output.stderr))).into())
 }

@@ -186,16 +186,19 @@ fn run(command: &mut Command) -> Result<(i32, Vec<u8>, String), UserError> {
         ErrorKind::TimedOut => format!("git has not ended within {} minutes", LONGEST.as_secs() / 60),
         _ => format!("cannot run git: {error}"),
     })?;
-    let said = String::from_utf8_lossy(&ended.stderr);
+    Ok((ended.status.code().unwrap_or(-1), ended.stdout, reason(&String::from_utf8_lossy(&ended.stderr))))
+}
+
+/// The reason of a failure, in what git said about it.
+pub(crate) fn reason(said: &str) -> String {
     let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.find(|line| line.starts_with("fatal: ") || line.starts_with("error: "));
     let last = || said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("git failed");
     let text = first.unwrap_or_else(last).trim_start_matches("fatal: ").trim_start_matches("error: ");
     // The files that it speaks of are on lines of their own.
     let files: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix('\t')).collect();
-    let said = match text.ends_with(':') && !files.is_empty() {
+    match text.ends_with(':') && !files.is_empty() {
         true => format!("{text} {}", files.join(", ")),
         false => text.to_owned(),
-    };
-    Ok((ended.status.code().unwrap_or(-1), ended.stdout, said))
+    }
 }
