@@ -451,3 +451,103 @@ async fn attempts_work_in_the_folder_in_which_they_were_begun() {
     assert_eq!(taken.code, 0, "{}", taken.err);
     assert!(text(&work(&home).join("new/part/out")).ends_with("/new/part\n"));
 }
+
+/// It is the user's, not the command's.
+#[tokio::test]
+async fn undo_asks_about_an_attempt_that_was_taken_while_a_command_ran() {
+    let home = home(|model, results| match (model, results) {
+        ("a", 0) => bash("echo 2 >file; touch done"),
+        ("b", 0) => bash("touch begun; until test -e taken; do sleep 0.05; done"),
+        _ => says_using("Done.", 10),
+    })
+    .await;
+    script(&home, "git init -q; echo 1 >file; git add .; git commit -qm x").await;
+    let begun = ["-n", "1", "--model", "own/a", "--until", "test -f done", "go"];
+    assert_eq!(tau(&home, &begun).await.code, 0);
+    let id = "0199aaaa-bbbb-7ccc-8ddd-eeeeffff0000";
+    let take = async {
+        script(&home, "for n in $(seq 400); do test -e begun && break; sleep 0.05; done; test -e begun")
+            .await;
+        let taken = tau(&home, &["attempts", "take", "1"]).await;
+        script(&home, "touch taken").await;
+        taken
+    };
+    let (taken, ran) =
+        tokio::join!(take, tau(&home, &["-p", "--session-id", id, "--model", "own/b", "work"]));
+    assert_eq!((taken.code, ran.code), (0, 0), "{}{}", taken.err, ran.err);
+    let undone = tau(&home, &["undo", id, "--to", "1", "--yes"]).await;
+    assert_eq!(undone.code, 0, "{}", undone.err);
+    assert_eq!(text(&work(&home).join("file")), "2\n", "without an answer it stays: {}", undone.out);
+}
+
+#[tokio::test]
+async fn attempts_need_a_command_and_a_directory_that_can_be_copied() {
+    let home = home(three).await;
+    let refused = async |arguments: &[&str], code: i32, why: &str| {
+        let ended = tau(&home, arguments).await;
+        assert_eq!(ended.code, code, "{arguments:?} {}", ended.err);
+        assert!(ended.err.contains(why), "{arguments:?} {}", ended.err);
+    };
+    refused(&["-p", "-n", "2", "go"], 2, "--until").await;
+    refused(&["-p", "-n", "0", "--until", "true", "go"], 2, "a whole number above 0").await;
+    refused(&["-p", "-n", "17", "--until", "true", "go"], 2, "at most 16 attempts").await;
+    refused(&["-n", "2", "--until", "true", "--continue", "go"], 2, "cannot be used with").await;
+    refused(&["-n", "2", "--mode", "rpc", "--until", "true"], 2, "-n is for prompts").await;
+    refused(&["-n", "2", "--until", "true", "--model", "own/a,zzz", "go"], 3, "zzz").await;
+    refused(
+        &["-C", "..", "-n", "2", "--until", "true", "--model", "own/a", "go"],
+        3,
+        "it is your home directory",
+    )
+    .await;
+    script(&home, "git init -q; echo x >file; git add .; git commit -qm x; git init -q sub; git -C sub commit -q --allow-empty -m x").await;
+    refused(&["-n", "2", "--until", "true", "--model", "own/a", "go"], 3, "sub/ is a repository of its own")
+        .await;
+    script(&home, "rm -rf .git; mkfifo .gitignore").await;
+    let own = ["-n", "2", "--until", "true", "--model", "own/a", "go"];
+    refused(&own, 3, ".gitignore is not a regular file").await;
+    script(&home, "rm .gitignore").await;
+    refused(&own, 3, "work/sub is a repository of its own, whose files would be lost").await;
+    assert_eq!(copies(&home), Vec::<PathBuf>::new());
+    assert_eq!(std::fs::read_dir(home.dir.path().join("tau/attempts")).map(Iterator::count).unwrap_or(0), 0);
+    assert_eq!(home.server.requests().len(), 0);
+}
+
+/// What another attempt runs is no process that this one has left.
+#[tokio::test]
+async fn an_attempt_that_ends_names_no_process_of_another() {
+    let first =
+        "if mkdir \"$HOME/first\" 2>/dev/null; then touch done; else touch begun; sleep 2; touch done; fi";
+    let home = home(move |_, results| if results == 0 { bash(first) } else { says_using("Done.", 10) }).await;
+    script(&home, "git init -q; echo x >file; git add .; git commit -qm x").await;
+    let until = ["-n", "2", "--model", "own/a", "--until", "test -f done", "go"];
+    let ended = tau(&home, &until).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(!ended.err.contains("continues:"), "{}", ended.err);
+    assert_eq!(tau(&home, &["attempts", "drop"]).await.code, 0);
+}
+
+/// Git has no folder without files, and none that it ignores.
+#[tokio::test]
+async fn attempts_work_in_the_folder_in_which_they_were_begun() {
+    let home = home(|_, results| if results == 0 { bash("pwd >out") } else { says_using("Done.", 10) }).await;
+    script(
+        &home,
+        "git init -q; echo x >file; echo play/ >.gitignore; git add .; git commit -qm x; mkdir -p new/part play",
+    )
+    .await;
+    let begun = async |folder: &str| {
+        tau(&home, &["-C", folder, "-n", "1", "--model", "own/a", "--until", "test -f out", "go"]).await
+    };
+    let refused = begun("play").await;
+    assert_eq!(refused.code, 3, "{}", refused.err);
+    assert!(refused.err.contains("git ignores play"), "{}", refused.err);
+    assert_eq!(copies(&home), Vec::<PathBuf>::new());
+    let ended = begun("new/part").await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(!ended.err.contains("no longer exists"), "{}", ended.err);
+    let mut take = program(&home, &["attempts", "take", "1"]);
+    let taken = run(take.current_dir(work(&home).join("new/part")), None).await;
+    assert_eq!(taken.code, 0, "{}", taken.err);
+    assert!(text(&work(&home).join("new/part/out")).ends_with("/new/part\n"));
+}

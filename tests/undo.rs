@@ -51,6 +51,10 @@ impl Work {
         self.undo = open(self.folder.path(), self.quota, "session");
     }
 
+    pub(crate) fn options(&self) -> UndoOptions {
+        options(self.folder.path(), self.quota)
+    }
+
     pub(crate) fn kept(&self) -> PathBuf {
         self.folder.path().join("undo")
     }
@@ -150,7 +154,10 @@ impl Work {
     }
 }
 
+fn options(folder: &Path, quota: u64) -> UndoOptions {
+    UndoOptions { dir: folder.join("undo"), quota, own: "".into() }
+}
+
 pub(crate) fn open(folder: &Path, quota: u64, session: &str) -> SessionUndo {
-    let options = UndoOptions { dir: folder.join("undo"), quota, own: "".into() };
-    SessionUndo::open(&options, session, &folder.join("work"), false)
+    SessionUndo::open(&options(folder, quota), session, &folder.join("work"), false)
 }

@@ -159,15 +159,20 @@ fn what_the_user_changed_between_two_calls_is_not_lost() {
 }
 
 #[test]
-fn what_was_changed_while_a_command_of_the_user_ran_is_asked() {
-    let mut work = Work::new();
-    work.write("a", "old");
-    work.begin(&Access::command("x"));
-    work.write("a", "new");
-    work.undo.end(true);
-    assert_eq!(work.plan("one").conflicts[0].reason, "a command of yours ran meanwhile");
-    work.back("one", ConflictChoice::Keep);
-    assert_eq!(work.text("a"), "new");
+fn what_was_changed_while_something_of_the_user_ran_is_asked() {
+    for is_command in [true, false] {
+        let mut work = Work::new();
+        work.write("a", "old");
+        work.begin(&Access::command("x"));
+        match is_command {
+            true => work.write("a", "new"),
+            false => work.options().change_beside_calls(|| work.write("a", "new")),
+        }
+        work.undo.end(is_command);
+        assert_eq!(work.plan("one").conflicts[0].reason, "changed while something of yours ran");
+        work.back("one", ConflictChoice::Keep);
+        assert_eq!(work.text("a"), "new");
+    }
 }
 
 #[test]

@@ -33,6 +33,11 @@ impl UndoOptions {
     pub fn is_on(&self) -> bool {
         match self.0 {}
     }
+
+    /// Makes a change of files for the user.
+    pub fn change_beside_calls<T>(&self, _: impl FnOnce() -> T) -> T {
+        match self.0 {}
+    }
 }
 
 /// The undo of a session. No value exists.

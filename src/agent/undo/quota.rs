@@ -2,18 +2,21 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::content::{ContentStore, size_of};
 use super::journal::{self, Journal, Record};
-use crate::settings::private_files::open_with;
+use crate::settings::private_files::{open_for_lines, open_with, private_dir};
 use tau_tools::counted::pluralize;
 
 /// The file that is locked while the session is in use.
 const LOCK: &str = "lock";
+
+/// The file that grows with each change that tau itself makes beside the calls of agents.
+const OWN_CHANGES: &str = "changes";
 
 /// The folder and the quota of undo data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +33,29 @@ impl UndoOptions {
     /// Whether changes are recorded.
     pub fn is_on(&self) -> bool {
         self.quota > 0
+    }
+
+    /// Makes a change of files for the user, as taking an attempt is one. Calls of agents that are at work meanwhile,
+    /// in whatever process, leave it to the user what of their changes is taken back.
+    pub fn change_beside_calls<T>(&self, change: impl FnOnce() -> T) -> T {
+        let note = || {
+            let file = private_dir(&self.dir).and_then(|()| open_for_lines(&self.dir.join(OWN_CHANGES)));
+            if let Err(error) = file.and_then(|mut file| file.write_all(b"\n")) {
+                tracing::warn!(%error, "undo cannot note a change");
+            }
+        };
+        if !self.is_on() {
+            return change();
+        }
+        note();
+        let changed = change();
+        note();
+        changed
+    }
+
+    /// The number of notes about such changes.
+    pub(super) fn own_changes(&self) -> u64 {
+        fs::metadata(self.dir.join(OWN_CHANGES)).map_or(0, |file| file.len())
     }
 }
 

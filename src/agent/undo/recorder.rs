@@ -94,11 +94,12 @@ impl SessionUndo {
             }
             self.copy(Instant::now() + TIMEOUT);
         }
+        let own_changes = self.options.own_changes();
         let named = self.observe_files(&access.writes);
         let CallStart { id, tool, checkpoint } = call;
         let cause = Cause::Call { id, tool, checkpoint, any };
         match self.journal.begin(cause, now(), named.clone()) {
-            Ok(()) => self.open = Some(OpenCall { named, any }),
+            Ok(()) => self.open = Some(OpenCall { named, any, own_changes }),
             Err(error) => self.fail(&tau_tools::paths::reason(&error)),
         }
     }
@@ -126,7 +127,8 @@ impl SessionUndo {
 
     /// Ends the call, whether or not it succeeded. `shared`: a user command ran in the meantime.
     pub fn end(&mut self, shared: bool) {
-        let Some(OpenCall { named, any }) = self.open.take() else { return };
+        let Some(OpenCall { named, any, own_changes }) = self.open.take() else { return };
+        let shared = shared || self.options.own_changes() != own_changes;
         let mut changes = self.changes_of(&named);
         let mut lost = Vec::new();
         for change in &changes {

@@ -275,7 +275,7 @@ impl SessionUndo {
         }
         let reason = match same {
             false => "changed since",
-            true if net.shared => "a command of yours ran meanwhile",
+            true if net.shared => "changed while something of yours ran",
             true => "changed in between",
         };
         Way::Conflict { reason, merged: self.text_without_changes(net, now) }

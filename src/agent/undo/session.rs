@@ -25,6 +25,8 @@ pub(super) const CONTENT: &str = "content";
 pub(super) struct OpenCall {
     pub(super) named: Vec<(StoredPath, FileState)>,
     pub(super) any: bool,
+    /// The notes of tau's own changes at its start.
+    pub(super) own_changes: u64,
 }
 
 /// The undo of one session.

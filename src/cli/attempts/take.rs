@@ -12,7 +12,7 @@ use crate::compose::environment;
 use crate::worktrees::{self, git};
 use tau_agent::session::Session;
 use tau_agent::settings::{Paths, Settings};
-use tau_agent::undo::{CallStart, SessionUndo, prompts};
+use tau_agent::undo::{CallStart, SessionUndo, UndoOptions, prompts};
 use tau_protocol::message::{Message, UserContent, UserMessage};
 use tau_tools::access::Access;
 use tau_tools::user_error::UserError;
@@ -51,15 +51,21 @@ pub(crate) fn take(
             if choices.len() == 1 { "it" } else { "they" }
         )
     })?;
-    let (session, mut undo) = begin_undo_session(paths, attempts, &names, &changes)?;
-    let places = changes.iter().map(|path| attempts.top.join(path));
-    let modes: Vec<(PathBuf, u32)> =
-        places.filter_map(|path| mode_of(&path).map(|mode| (path, mode))).collect();
-    let applied = apply(false);
-    modes.into_iter().for_each(|(path, before)| keep_private(&path, before));
-    undo.end(false);
+    let (settings, _) = Settings::load_leniently(paths);
+    let folder = settings.session_dir_for(paths, &attempts.top);
+    let options = environment::undo_options(&settings, paths);
+    let session = options.change_beside_calls(|| -> Result<String, UserError> {
+        let (session, mut undo) = begin_undo_session((&folder, &options), attempts, &names, &changes)?;
+        let places = changes.iter().map(|path| attempts.top.join(path));
+        let modes: Vec<(PathBuf, u32)> =
+            places.filter_map(|path| mode_of(&path).map(|mode| (path, mode))).collect();
+        let applied = apply(false);
+        modes.into_iter().for_each(|(path, before)| keep_private(&path, before));
+        undo.end(false);
+        applied.map(|()| session)
+    })?;
     let changes = changes.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-    applied.map(|()| (session, changes))
+    Ok((session, changes))
 }
 
 /// The permission bits of a regular file.
@@ -86,22 +92,19 @@ pub(crate) fn names(choices: &[Choice<'_>]) -> String {
 
 /// A session that covers the change, and its undo, which has the old files.
 fn begin_undo_session(
-    paths: &Paths,
+    (folder, options): (&Path, &UndoOptions),
     attempts: &Attempts,
     names: &str,
     changes: &[OsString],
 ) -> Result<(String, SessionUndo), UserError> {
-    let (settings, _) = Settings::load_leniently(paths);
-    let folder = settings.session_dir_for(paths, &attempts.top);
-    let mut session = Session::begin(Some(&folder), &attempts.top, None);
+    let mut session = Session::begin(Some(folder), &attempts.top, None);
     let text = format!("Take {names} of {}: {}", attempts.attempts.len(), attempts.task);
     let mut message = UserMessage::new(UserContent::Text(text));
     message.timestamp = jiff::Timestamp::now().as_millisecond();
     let appended = session.append(Arc::new(Message::User(message))).and_then(|()| session.flush());
     appended.map_err(|error| error.to_string())?;
-    let options = environment::undo_options(&settings, paths);
     let id = session.info().id.clone();
-    let mut undo = SessionUndo::open(&options, &id, &attempts.top, false);
+    let mut undo = SessionUndo::open(options, &id, &attempts.top, false);
     let writes: Vec<PathBuf> = changes.iter().map(|path| attempts.top.join(path)).collect();
     let call = CallStart {
         id: names.replace(' ', "-"),

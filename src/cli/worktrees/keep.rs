@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use super::git::{Git, Repository};
 use super::snapshot::{Snapshot, refuse_pipes};
 use super::{EnteredWorktree, Worktree, check_name, enter, is_name, lock, record_file, remove_tree};
+use crate::compose::environment;
 use crate::process::plain;
-use tau_agent::settings::Paths;
+use tau_agent::settings::{Paths, Settings};
 use tau_tools::user_error::UserError;
 
 /// The references that keep removed worktrees: for each name the commit that was checked out (`head`), one
@@ -110,7 +111,8 @@ impl Worktree {
         let options =
             ["merge", "--quiet", "--no-edit", "--no-stat", "--no-verify", "--commit", "--no-squash"];
         let merge = [&options[..], &["--ff", "-m", &message, files]].concat();
-        if let Err(why) = here.with_identity().text(&merge) {
+        let undo = environment::undo_options(&Settings::load_leniently(paths).0, paths);
+        if let Err(why) = undo.change_beside_calls(|| here.with_identity().text(&merge)) {
             if in_progress(&into) {
                 let _ = here.text(&["merge", "--abort"]);
             }
