@@ -362,6 +362,13 @@ async fn attempts_may_do_anything_to_their_copies() {
         assert!(ended.err.contains(why), "{}", ended.err);
     }
     assert!(ended.err.contains("attempt 3: its files could not be kept: "), "{}", ended.err);
+    assert!(ended.err.contains("1 of 3 attempts succeeded; "), "{}", ended.err);
+    assert_eq!(ended.out.matches("not kept: ").count(), 2, "{}", ended.out);
+    // What hindered it is gone.
+    let second = copies(&home).into_iter().find(|copy| copy.to_string_lossy().ends_with("-2")).unwrap();
+    std::fs::remove_file(second.join(".gitignore")).unwrap();
+    let diff = tau(&home, &["attempts", "diff", "2"]).await;
+    assert!(diff.out.contains("b/done"), "{}{}", diff.out, diff.err);
     script(&home, "test -z \"$(git -C \"$HOME\" count-objects | grep -v '^0 ')\"").await;
     let diff = tau(&home, &["attempts", "diff", "1"]).await;
     assert!(diff.out.contains("+2") && diff.out.contains("new file mode 120000"), "{}{}", diff.out, diff.err);
@@ -378,78 +385,46 @@ async fn attempts_may_do_anything_to_their_copies() {
     assert_eq!(undone.code, 0, "{}", undone.err);
     script(&home, "test ! -h file; test \"$(cat file $'t\\376' | tr -d '\\n')\" = f1; test ! -e $'t\\377'")
         .await;
+    let ended = tau(&home, &["-n", "1", "--model", "own/b", "--until", "true", "go"]).await;
+    assert_eq!(ended.code, 3, "succeeded, but there is nothing to take: {}{}", ended.out, ended.err);
 }
 
 #[tokio::test]
-async fn attempts_need_a_command_and_a_directory_that_can_be_copied() {
-    let home = home(three).await;
-    let refused = async |arguments: &[&str], code: i32, why: &str| {
-        let ended = tau(&home, arguments).await;
-        assert_eq!(ended.code, code, "{arguments:?} {}", ended.err);
-        assert!(ended.err.contains(why), "{arguments:?} {}", ended.err);
-    };
-    refused(&["-p", "-n", "2", "go"], 2, "--until").await;
-    refused(&["-p", "-n", "0", "--until", "true", "go"], 2, "a whole number above 0").await;
-    refused(&["-p", "-n", "17", "--until", "true", "go"], 2, "at most 16 attempts").await;
-    refused(&["-n", "2", "--until", "true", "--continue", "go"], 2, "cannot be used with").await;
-    refused(&["-n", "2", "--mode", "rpc", "--until", "true"], 2, "-n is for prompts").await;
-    refused(&["-n", "2", "--until", "true", "--model", "own/a,zzz", "go"], 3, "zzz").await;
-    refused(
-        &["-C", "..", "-n", "2", "--until", "true", "--model", "own/a", "go"],
-        3,
-        "it is your home directory",
-    )
-    .await;
-    script(&home, "git init -q; echo x >file; git add .; git commit -qm x; git init -q sub; git -C sub commit -q --allow-empty -m x").await;
-    refused(&["-n", "2", "--until", "true", "--model", "own/a", "go"], 3, "sub/ is a repository of its own")
-        .await;
-    script(&home, "rm -rf .git; mkfifo .gitignore").await;
-    let own = ["-n", "2", "--until", "true", "--model", "own/a", "go"];
-    refused(&own, 3, ".gitignore is not a regular file").await;
-    script(&home, "rm .gitignore").await;
-    refused(&own, 3, "work/sub is a repository of its own, whose files would be lost").await;
-    assert_eq!(copies(&home), Vec::<PathBuf>::new());
-    assert_eq!(std::fs::read_dir(home.dir.path().join("tau/attempts")).map(Iterator::count).unwrap_or(0), 0);
-    assert_eq!(home.server.requests().len(), 0);
-}
-
-/// What another attempt runs is no process that this one has left.
-#[tokio::test]
-async fn an_attempt_that_ends_names_no_process_of_another() {
-    let first =
-        "if mkdir \"$HOME/first\" 2>/dev/null; then touch done; else touch begun; sleep 2; touch done; fi";
-    let home = home(move |_, results| if results == 0 { bash(first) } else { says_using("Done.", 10) }).await;
-    script(&home, "git init -q; echo x >file; git add .; git commit -qm x").await;
-    let until = ["-n", "2", "--model", "own/a", "--until", "test -f done", "go"];
-    let ended = tau(&home, &until).await;
-    assert_eq!(ended.code, 0, "{}", ended.err);
-    assert!(!ended.err.contains("continues:"), "{}", ended.err);
-    assert_eq!(tau(&home, &["attempts", "drop"]).await.code, 0);
-}
-
-/// Git has no folder without files, and none that it ignores.
-#[tokio::test]
-async fn attempts_work_in_the_folder_in_which_they_were_begun() {
-    let home = home(|_, results| if results == 0 { bash("pwd >out") } else { says_using("Done.", 10) }).await;
-    script(
-        &home,
-        "git init -q; echo x >file; echo play/ >.gitignore; git add .; git commit -qm x; mkdir -p new/part play",
-    )
-    .await;
-    let begun = async |folder: &str| {
-        tau(&home, &["-C", folder, "-n", "1", "--model", "own/a", "--until", "test -f out", "go"]).await
-    };
-    let refused = begun("play").await;
-    assert_eq!(refused.code, 3, "{}", refused.err);
-    assert!(refused.err.contains("git ignores play"), "{}", refused.err);
-    assert_eq!(copies(&home), Vec::<PathBuf>::new());
-    let ended = begun("new/part").await;
-    assert_eq!(ended.code, 0, "{}", ended.err);
-    assert!(!ended.err.contains("no longer exists"), "{}", ended.err);
-    let mut take = program(&home, &["attempts", "take", "1"]);
-    let taken = run(take.current_dir(work(&home).join("new/part")), None).await;
-    assert_eq!(taken.code, 0, "{}", taken.err);
-    assert!(text(&work(&home).join("new/part/out")).ends_with("/new/part\n"));
+async fn attempts_stay_within_reach_when_their_directory_is_gone() {
+    for way in ["remove", "merge", "move"] {
+        let change = |_: &str, results| match results {
+            0 => bash("echo 2 >file; touch done"),
+            _ => says_using("Done.", 10),
+        };
+        let home = home(change).await;
+        script(&home, "git init -q; git branch -m main; echo 1 >file; git add .; git commit -qm x").await;
+        let begin = ["-n", "1", "--model", "own/a", "--until", "test -f done", "go", "-w", "feat"];
+        let is_moved = way == "move";
+        let ended = tau(&home, &begin[..if is_moved { 7 } else { 9 }]).await;
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        let mut there = work(&home);
+        if is_moved {
+            there = home.dir.path().join("moved");
+            std::fs::rename(work(&home), &there).unwrap();
+            std::fs::create_dir(work(&home)).unwrap();
+        } else {
+            assert!(ended.err.contains("/feat, `tau attempts diff N` shows one"), "{}", ended.err);
+            let elsewhere = tau(&home, &["attempts", "take", "1"]).await;
+            let is_told = elsewhere.err.contains("the newest of this repository are in ");
+            assert!(elsewhere.code == 3 && is_told, "{}", elsewhere.err);
+            let gone = tau(&home, &["worktree", way, "feat"]).await;
+            assert_eq!(gone.code, 0, "{}", gone.err);
+        }
+        let taken = run(program(&home, &["attempts", "take", "1"]).current_dir(&there), None).await;
+        assert_eq!((taken.code, text(&there.join("file")).as_str()), (0, "2\n"), "{way}: {}", taken.err);
+        assert_eq!(copies(&home), Vec::<PathBuf>::new());
+        let left = std::process::Command::new("git")
+            .arg("-C")
+            .arg(&there)
+            .args(["for-each-ref", "refs/tau"])
+            .output_in_time();
+        assert_eq!(String::from_utf8_lossy(&left.stdout), "", "{way}");
+    }
 }
 
 /// It is the user's, not the command's.

@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Attempt, Attempts, KEPT, folder};
+use super::{Attempt, Attempts, folder};
 use crate::worktrees::git::{self, Git, Repository};
 use crate::worktrees::{self, copies, new_name, snapshot};
 use tau_agent::settings::Paths;
@@ -144,7 +144,7 @@ fn fill(
     if attempts.private {
         snapshot::refuse_links(git, &files)?;
     }
-    git.text(&["update-ref", &format!("{KEPT}/{}/base", attempts.id), &files])?;
+    git.text(&["update-ref", &attempts.reference("base"), &files])?;
     attempts.base = files;
     let named = attempts.folder();
     let folder = paths.worktrees_of(&named);

@@ -108,7 +108,11 @@ struct TakenHunks {
 /// The difference of an attempt to the files that it began with: one patch for each file, with its path.
 fn patches(attempts: &Attempts, attempt: &Attempt) -> Result<Vec<(OsString, Vec<u8>)>, UserError> {
     let Some(files) = &attempt.files else {
-        return Err(format!("attempt {} has no result", attempt.number).into());
+        let none = UserError::new(format!("attempt {} has no result", attempt.number));
+        return Err(match &attempt.unkept {
+            Some(why) => none.because(why),
+            None => none,
+        });
     };
     let git = attempts.git();
     let between = [attempts.base.as_str(), files, "--"];

@@ -13,11 +13,13 @@ pub(crate) mod take;
 pub(crate) mod uncounted;
 pub(crate) mod words;
 
+use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::process::exit::Exit;
+use crate::worktrees::folder_below;
 use crate::worktrees::git::{Git, Repository};
 use tau_agent::settings::Paths;
 use tau_agent::settings::private_files::{LockFile, read_capped, write_private};
@@ -75,6 +77,8 @@ pub(crate) struct Attempt {
     pub cost: Option<f64>,
     /// The commit with its files.
     pub files: Option<String>,
+    /// The reason for which they could not be kept so far.
+    pub unkept: Option<String>,
     pub changed: DiffSize,
 }
 
@@ -129,6 +133,26 @@ impl Attempts {
             .ok_or_else(|| format!("there is no attempt {number}; they are 1 to {last}").into())
     }
 
+    /// Whether what was copied is still there.
+    fn has_working_tree(&self) -> bool {
+        self.private || self.top.join(".git").symlink_metadata().is_ok()
+    }
+
+    /// They as attempts of another working tree: of a repository that was moved, or one of whose worktrees was removed.
+    /// `None` if it does not have their results.
+    fn moved_to(self, here: &Repository) -> Option<Self> {
+        let base =
+            Git::within(&here.top).text(&["rev-parse", "--verify", "--quiet", &self.reference("base")]);
+        let dir = folder_below(&here.top, self.below());
+        let Repository { top, common } = here.clone();
+        (base.ok()? == self.base).then(|| Attempts { dir, top, repository: common, ..self })
+    }
+
+    /// The reference that keeps the files they began with, or those of an attempt.
+    fn reference(&self, name: &str) -> String {
+        format!("{KEPT}/{}/{name}", self.id)
+    }
+
     /// The folder that names the repository; outside of git, the directory.
     fn folder(&self) -> PathBuf {
         if self.private {
@@ -144,11 +168,15 @@ impl Attempts {
         if self.private { git.with_repository(&self.repository, &self.top) } else { git }
     }
 
-    /// The exit code for all of them: that of success if one has succeeded, else that of the first.
+    /// The exit code for all of them: that of success if one has succeeded and can be taken, else that of the first.
     pub fn exit(&self) -> Exit {
         let codes = || self.attempts.iter().filter_map(|attempt| attempt.exit_code);
-        if self.attempts.iter().any(|attempt| attempt.reached) {
+        let reached = || self.attempts.iter().filter(|attempt| attempt.reached);
+        if reached().any(|attempt| attempt.files.is_some()) {
             return Exit::Ok;
+        }
+        if reached().next().is_some() {
+            return Exit::Config;
         }
         let of_code =
             |code: u8| Exit::TABLE.iter().find(|(_, known, _)| *known == code).map(|(exit, ..)| *exit);
@@ -157,6 +185,11 @@ impl Attempts {
             .into_iter()
             .find(|exit| codes().any(|code| code == exit.code()));
         best.or_else(|| codes().find(|code| *code != 0).and_then(of_code)).unwrap_or(Exit::GivenUp)
+    }
+
+    /// The number of those that have succeeded and can be taken.
+    fn successes(&self) -> usize {
+        self.attempts.iter().filter(|attempt| attempt.reached && attempt.files.is_some()).count()
     }
 
     /// The cost of all so far, in US dollars, as far as prices are known.
@@ -181,15 +214,25 @@ fn read_record(file: &Path) -> Option<Attempts> {
     read.filter(|attempts| file.file_stem().is_some_and(|stem| stem == attempts.id.as_str()))
 }
 
-/// All attempts at tasks in a directory or around it, the newest first.
-pub(crate) fn all(paths: &Paths, dir: &Path) -> Vec<Attempts> {
-    let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+/// The records that can be read.
+fn records(paths: &Paths) -> impl Iterator<Item = Attempts> {
     let files = std::fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut all: Vec<Attempts> = files
+    files
         .filter(|file| file.extension().is_some_and(|end| end == "json"))
         .filter_map(|file| read_record(&file))
-        .filter(|attempts| dir.starts_with(&attempts.top) && !take::sweep_unbegun(paths, attempts))
-        .collect();
+}
+
+/// All attempts at tasks in a directory or around it, the newest first; also those whose working tree is gone, if the
+/// repository here has their results.
+pub(crate) fn all(paths: &Paths, dir: &Path) -> Vec<Attempts> {
+    let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let here = LazyCell::new(|| Repository::around(&dir).ok());
+    let place = |attempts: Attempts| match attempts.has_working_tree() {
+        true => Some(attempts).filter(|attempts| dir.starts_with(&attempts.top)),
+        false => attempts.moved_to(here.as_ref()?),
+    };
+    let mut all: Vec<Attempts> =
+        records(paths).filter_map(place).filter(|attempts| !take::sweep_unbegun(paths, attempts)).collect();
     all.iter_mut().for_each(|attempts| recover::recover(paths, attempts));
     all.sort_by_key(|attempts| std::cmp::Reverse(attempts.started));
     all
@@ -207,7 +250,19 @@ pub(crate) fn find(paths: &Paths, dir: &Path, id: Option<&str>) -> Result<Attemp
         (Some(id), [_, ..]) => {
             UserError::new(format!("there are no attempts {id:?} here, but {}", known.join(", ")))
         }
-        _ => UserError::new("there are no attempts in this directory")
-            .remedy("`tau -n 3 --until COMMAND TASK` makes some"),
+        _ => none_here(paths, dir),
+    })
+}
+
+/// The sentence about a directory without attempts: where the repository has some, or how to make some.
+pub(crate) fn none_here(paths: &Paths, dir: &Path) -> UserError {
+    let none = UserError::new("there are no attempts in this directory");
+    let repository = Repository::around(dir).ok();
+    let elsewhere = records(paths)
+        .filter(|attempts| repository.as_ref().is_some_and(|here| here.common == attempts.repository))
+        .max_by_key(|attempts| attempts.started);
+    none.remedy(match elsewhere {
+        Some(attempts) => format!("the newest of this repository are in {}", attempts.dir.display()),
+        None => "`tau -n 3 --until COMMAND TASK` makes some".to_owned(),
     })
 }

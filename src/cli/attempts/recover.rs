@@ -13,28 +13,26 @@ use tau_tools::paths::identity;
 use tau_tools::process::left::{self, LeftProcess};
 use tau_tools::user_error::UserError;
 
-/// Finds what attempts have that did not run to their end, and keeps it. Nothing is done while they are at work, nor
-/// again, unless their commands still run.
+/// Keeps what attempts have that did not run to their end, and what could not be kept at their end. Nothing is done
+/// while they are at work, nor again, unless the commands of those that were cut still run.
 pub(super) fn recover(paths: &Paths, attempts: &mut Attempts) {
-    let is_cut = |attempt: &&Attempt| attempt.exit_code.is_none();
-    let has_files = || attempts.attempts.iter().filter(is_cut).all(|attempt| attempt.files.is_some());
-    if !attempts.attempts.iter().any(|attempt| is_cut(&attempt))
-        || has_files() && processes(attempts).is_empty()
-    {
+    let is_cut = |attempt: &Attempt| attempt.exit_code.is_none();
+    let has_files = attempts.attempts.iter().all(|attempt| attempt.files.is_some());
+    if has_files && (!attempts.attempts.iter().any(is_cut) || processes(attempts).is_empty()) {
         return;
     }
     let Ok(Some(_lock)) = attempts.try_lock(paths) else { return };
     let root = Settings::load_leniently(paths).0.session_root(paths);
     let (id, base, started) = (attempts.id.clone(), attempts.base.clone(), attempts.started);
     let repository = attempts.repository.clone();
-    for attempt in attempts.attempts.iter_mut().filter(|attempt| attempt.exit_code.is_none()) {
-        if let Some(file) = list::of_id(&root, &attempt.session) {
+    for attempt in attempts.attempts.iter_mut().filter(|attempt| attempt.files.is_none() || is_cut(attempt)) {
+        if is_cut(attempt)
+            && let Some(file) = list::of_id(&root, &attempt.session)
+        {
             attempt.cost = usage_of_file(&file).and_then(|usage| usage.dollars()).or(attempt.cost);
             attempt.seconds = seconds_until(&file, started).unwrap_or(attempt.seconds);
         }
-        if let Err(error) = keep(attempt, &repository, &id, &base) {
-            tracing::warn!(%error, "the files of an attempt could not be kept");
-        }
+        attempt.unkept = keep(attempt, &repository, &id, &base).err().map(String::from);
     }
     if let Err(error) = attempts.save(paths) {
         tracing::warn!(%error, "what attempts have could not be kept");

@@ -299,7 +299,7 @@ async fn work(
         warn("stopped: the limit of dollars for all attempts was reached (--max-cost)");
     }
     let exit = caught_first.and_then(CaughtSignal::exit).unwrap_or_else(|| attempts.exit());
-    report(&attempts, exit, is_json)
+    report(&attempts, &setup.args, exit, is_json)
 }
 
 /// Notes the result of an attempt.
@@ -403,29 +403,30 @@ fn keep_result(
             Ok(with_files) => (index, with_files),
             Err(why) => {
                 warn(&format!("attempt {}: its files could not be kept: {why}", attempt.number));
-                (index, attempt)
+                (index, Attempt { unkept: Some(why), ..attempt })
             }
         }
     })
 }
 
-fn report(attempts: &Attempts, exit: Exit, is_json: bool) -> Exit {
+fn report(attempts: &Attempts, args: &CliArgs, exit: Exit, is_json: bool) -> Exit {
     if is_json {
         record(&json!({
             "type": "attempts_end",
             "id": attempts.id,
             "exitCode": exit.code(),
             "cost": attempts.cost(),
-            "reached": attempts.attempts.iter().filter(|attempt| attempt.reached).count(),
+            "reached": attempts.successes(),
         }));
         return exit;
     }
     say(&words::table(attempts, false));
-    let reached = attempts.attempts.iter().filter(|attempt| attempt.reached).count();
-    let count = pluralize(attempts.attempts.len() as u64, "attempt");
+    let (reached, count) = (attempts.successes(), pluralize(attempts.attempts.len() as u64, "attempt"));
+    // The shell may be elsewhere.
+    let place = args.cwd.as_ref().map(|_| format!("in {}, ", attempts.dir.display())).unwrap_or_default();
     warn(&format!(
-        "{reached} of {count} succeeded; `tau attempts diff N` shows one, `tau attempts take N` takes it, `tau attempts drop` \
-         throws all away"
+        "{reached} of {count} succeeded; {place}`tau attempts diff N` shows one, `tau attempts take N` takes it, \
+         `tau attempts drop` throws all away"
     ));
     exit
 }

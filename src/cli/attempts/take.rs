@@ -139,7 +139,7 @@ pub(super) fn sweep_own(paths: &Paths, attempts: &Attempts) -> Result<(), UserEr
     let mut failed = Vec::new();
     for attempt in &attempts.attempts {
         match worktrees::remove_tree(&attempts.git(), &attempt.path) {
-            Ok(()) => worktrees::forget_attempt(paths, &attempts.folder(), &attempt.path),
+            Ok(()) => worktrees::forget_attempt(paths, &attempt.path),
             Err(why) => failed.push(why),
         }
     }

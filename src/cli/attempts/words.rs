@@ -23,7 +23,10 @@ pub(crate) fn cells(attempt: &Attempt, is_running: bool) -> [String; 7] {
         outcome(attempt, is_running).to_owned(),
         time(attempt.seconds),
         attempt.cost.map_or_else(|| "$?".to_owned(), |cost| format!("${cost:.3}")),
-        format!("{} +{} -{}", pluralize(changed.files, "file"), changed.added, changed.removed),
+        match &attempt.unkept {
+            Some(why) => format!("not kept: {}", plain::line(why)),
+            None => format!("{} +{} -{}", pluralize(changed.files, "file"), changed.added, changed.removed),
+        },
         plain::line(attempt.model.as_deref().unwrap_or_default()),
         attempt.session.clone(),
     ]
@@ -74,5 +77,6 @@ pub(super) fn end_record(attempt: &Attempt) -> Value {
         "cost": attempt.cost,
         "changed": attempt.changed,
         "commit": attempt.files,
+        "unkept": attempt.unkept,
     })
 }

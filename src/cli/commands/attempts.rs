@@ -54,7 +54,7 @@ fn act(args: &AttemptsArgs, paths: &Paths, cwd: &Path) -> Result<String, UserErr
 fn list(paths: &Paths, cwd: &Path) -> String {
     let all = attempts::all(paths, cwd);
     if all.is_empty() {
-        warn("there are no attempts in this directory; `tau -n 3 --until COMMAND TASK` makes some");
+        warn(&attempts::none_here(paths, cwd));
     }
     let text = |attempts: &Attempts| {
         let task = plain::line(attempts.task.lines().next().unwrap_or_default());

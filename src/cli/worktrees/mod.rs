@@ -379,11 +379,11 @@ pub(crate) fn record_attempt(
     write_private(&file, &record).map_err(|error| format!("cannot write {}: {error}", file.display()).into())
 }
 
-/// Removes that record.
-pub(crate) fn forget_attempt(paths: &Paths, folder: &Path, path: &Path) {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+/// Removes that record, wherever the repository was at the time.
+pub(crate) fn forget_attempt(paths: &Paths, path: &Path) {
+    let records = recorded_worktrees(paths).filter(|(_, known)| known.attempt && known.path == path);
     // What it names is gone.
-    let _ = std::fs::remove_file(paths.worktree_records_of(folder).join(format!("{name}.json")));
+    records.for_each(|(file, _)| drop(std::fs::remove_file(file)));
 }
 
 /// The worktree that contains a directory, if tau made it. Only tau's records decide.

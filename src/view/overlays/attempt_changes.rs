@@ -32,6 +32,7 @@ pub(crate) fn draw(
     let width = whole_width(area);
     let mut rows = Rows { changes, theme, width, lines: Vec::new(), selected: 0 };
     match &changes.hunks {
+        None if changes.said.is_some() => {}
         None => rows.say("loading…"),
         Some(hunks) if hunks.is_empty() => rows.say("(nothing was changed)"),
         Some(hunks) => {
