@@ -1,6 +1,7 @@
 //! Goals, through the program itself: a command decides when the work is done.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -255,7 +256,12 @@ async fn a_goal_that_is_set_during_a_check_is_decided_by_its_own_command() {
         let endless = "touch begun; until test -e released; do sleep 0.05; done";
         client.ask(json!({ "type": "set_goal", "id": "1", "command": endless })).await;
         client.send(json!({ "type": "prompt", "id": "4", "message": "go" })).await;
-        client.record("the check", |record| record["type"] == "bash_start").await;
+        let has_begun = async {
+            while !home.dir.path().join("work/begun").exists() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        has_begun.in_time("the check").await;
         for change in changes {
             assert_eq!(client.ask(change.clone()).await["success"], true);
         }
