@@ -102,17 +102,187 @@ pub(super) fn names_no_file(part: &Part) -> bool {
     })
 }
 
-/// Options whose value is prose, by program.
-const PROSE: [(&str, &str); 5] = [
-    ("git", "-m --message --author --date --grep --format --pretty"),
-    ("gh", "-t --title -b --body -m --message -q --jq --label -l"),
-    ("jj", "-m --message"),
-    ("hg", "-m --message"),
-    ("pytest", "-k -m"),
+/// The options of programs: their subcommands, if not all; those whose value names no file, with `=` if it is always in
+/// the same word; and the letters of all with a value. If no letters are given, any option may have one.
+struct Syntax {
+    programs: &'static str,
+    subcommands: &'static str,
+    options: &'static str,
+    valued: &'static str,
+}
+
+const fn syntax(
+    programs: &'static str,
+    subcommands: &'static str,
+    options: &'static str,
+    valued: &'static str,
+) -> Syntax {
+    Syntax { programs, subcommands, options, valued }
+}
+
+/// Options whose value is prose.
+const PROSE: [Syntax; 8] = [
+    syntax(
+        "git",
+        "commit tag merge notes stash commit-tree update-ref",
+        "-m --message --author --date",
+        "mFCct",
+    ),
+    syntax("git", "log rev-list shortlog show reflog", "--author --date --grep", "nSGLOUl"),
+    syntax("git", "", "--format= --pretty=", ""),
+    syntax(
+        "gh",
+        "pr issue release repo run label workflow search api",
+        "-t --title -b --body -q --jq -l --label",
+        "aBbFHlmprtTnqRX",
+    ),
+    syntax("jj", "commit ci describe desc new squash split", "-m --message", ""),
+    syntax("hg", "commit ci tag backout import", "-m --message", ""),
+    syntax("pytest", "", "-k -m", "kmpcoWnr"),
+    SED,
 ];
-/// Options whose value says what is left out, by program; those of the first row are the same in all.
-const EXCLUDING: [(&str, &str); 4] =
-    [("", "--exclude --exclude-dir --exclude-glob"), ("fd fdfind", "-E"), ("tokei", "-e"), ("zip", "-x")];
+const SED: Syntax = syntax("sed gsed", "", "-e --expression", "efl");
+const GREP: Syntax = syntax("grep egrep fgrep rgrep zgrep", "", "--exclude --exclude-dir", "efmABCdDX");
+const ZIP: Syntax = syntax("zip", "", "-x", "bPtTnsOxiR");
+/// Options whose value says what is left out.
+const EXCLUDING: [Syntax; 8] = [
+    GREP,
+    syntax("tar gtar bsdtar", "", "--exclude", "fbCTXgKLNVFHI"),
+    syntax("rsync", "", "--exclude", "efMBT"),
+    syntax("du ncdu", "", "--exclude", "dXtB"),
+    syntax("fd fdfind", "", "-E --exclude", "etTdEcjSoxX"),
+    syntax("tokei", "", "-e --exclude", "etosic"),
+    syntax("scc cloc", "", "--exclude-dir", ""),
+    syntax("ruff black isort flake8 mypy semgrep borg restic rclone aws", "", "--exclude", ""),
+];
+/// Long options without a value that may be before them.
+const FLAGS: &str = "--recursive --verbose --archive --delete --progress --stats --hidden --no-ignore --ignore-case \
+                     --invert-match --line-number --extended-regexp --fixed-strings --draft --all --amend --signoff \
+                     --oneline --in-place --quiet";
+
+/// The role of a word among the arguments of a program.
+enum Role<'a> {
+    /// The value of this option.
+    Value(Cow<'a, str>),
+    /// The first operand.
+    First,
+    Other,
+}
+
+fn is_option(text: &str) -> bool {
+    text.starts_with('-') && text.len() > 1
+}
+
+impl Syntax {
+    /// Where the options begin, if these are the words of one of the programs and subcommands.
+    fn start(&self, part: &Part, name: &str) -> Option<usize> {
+        if !has(self.programs, name) {
+            return None;
+        }
+        let letters = part.words.get(1).and_then(Word::literal).unwrap_or_default();
+        if name.ends_with("tar") && !letters.starts_with('-') {
+            // The letters may be without a dash, and their values follow.
+            return Some(2 + letters.chars().filter(|c| self.valued.contains(*c)).count());
+        }
+        if self.subcommands.is_empty() {
+            return Some(1);
+        }
+        let place = match Program::find_by_name(name).map(|program| program.subcommand(&part.words).0) {
+            Some(places) if places.len() == 1 => places.start,
+            Some(_) => return None,
+            None => 1,
+        };
+        let subcommand = part.words.get(place).and_then(Word::literal)?;
+        has(self.subcommands, &subcommand).then_some(place + 1)
+    }
+
+    /// Whether an option has the next word as its value; `None` if that is not known.
+    fn takes_next(&self, text: &str) -> Option<bool> {
+        if text.starts_with("--") {
+            let is_alone = text.contains('=') || has(FLAGS, text);
+            return if has(self.options, text) { Some(true) } else { is_alone.then_some(false) };
+        }
+        if self.valued.is_empty() {
+            return has(self.options, text).then_some(true);
+        }
+        // What is behind a letter with a value is that value.
+        match text.char_indices().skip(1).find(|(_, c)| self.valued.contains(*c)) {
+            Some((at, _)) if at + 1 == text.len() => Some(true),
+            Some(_) if text.ends_with(|c| self.valued.contains(c)) => None,
+            _ => Some(false),
+        }
+    }
+
+    /// The role of a word; `None` if it is not known, or if it is behind `--`.
+    fn role<'p>(&self, part: &'p Part, name: &str, index: usize) -> Option<Role<'p>> {
+        let start = self.start(part, name).filter(|start| *start <= index)?;
+        let literal = |at: usize| part.words.get(at).and_then(Word::literal);
+        let option = literal(index.checked_sub(1)?).filter(|text| is_option(text));
+        let (mut takes_next, mut is_first) = (Some(false), true);
+        for (at, word) in part.words.iter().enumerate().take(index).skip(start) {
+            let before = std::mem::replace(&mut takes_next, Some(false));
+            if before == Some(true) {
+                continue;
+            }
+            match literal(at).as_deref() {
+                Some("--") => return None,
+                Some(text) if is_option(text) => {
+                    before?;
+                    takes_next = self.takes_next(text);
+                }
+                None if may_be_any_option(word) => return None,
+                _ if option.is_none() => return Some(Role::Other),
+                _ => is_first = false,
+            }
+        }
+        match takes_next? {
+            true => option.map(Role::Value),
+            false => Some(if is_first { Role::First } else { Role::Other }),
+        }
+    }
+
+    /// Whether a word holds or is the value of one of the options.
+    fn has_value(&self, part: &Part, name: &str, index: usize) -> bool {
+        if !has(self.programs, name) {
+            return false;
+        }
+        let text = part.words.get(index).and_then(|word| word.pieces.first()).and_then(Piece::text);
+        let own = text.filter(|text| text.starts_with("--")).and_then(|text| text.split_once('='));
+        if let Some((option, _)) = own {
+            let is_one = has(self.options, option) || has(self.options, &format!("{option}="));
+            return is_one && self.start(part, name).is_some();
+        }
+        let before = index.checked_sub(1).and_then(|at| part.words.get(at)).and_then(Word::literal);
+        if !before.is_some_and(|text| is_option(&text)) {
+            return false;
+        }
+        let Some(Role::Value(option)) = self.role(part, name, index) else { return false };
+        let letter = option.chars().next_back().filter(|_| !option.starts_with("--"));
+        has(self.options, &letter.map_or(option, |letter| Cow::Owned(format!("-{letter}"))))
+    }
+
+    /// Whether a word is the first operand, and no option gives what otherwise is that: a pattern or a script.
+    fn is_first_operand(&self, part: &Part, name: &str, index: usize) -> bool {
+        let gives = |word: &Word| {
+            let text = word.literal().unwrap_or_default();
+            let long = text.split('=').next().unwrap_or_default();
+            // Behind `-i` of sed is the end of a name.
+            let letters =
+                if has(SED.programs, name) { long.split('i').next().unwrap_or_default() } else { long };
+            match text.starts_with("--") {
+                true => ["--expression", "--regexp", "--file"].iter().any(|it| it.starts_with(long)),
+                false => is_option(&text) && letters.contains(['e', 'f']),
+            }
+        };
+        matches!(self.role(part, name, index), Some(Role::First)) && !part.words.iter().skip(1).any(gives)
+    }
+}
+
+/// Whether nothing is known of a word, so that it may be any option, or end them.
+fn may_be_any_option(word: &Word) -> bool {
+    word.may_be_option()
+        && word.pieces.iter().filter_map(Piece::text).all(|text| text.chars().all(|c| c == '-'))
+}
 
 /// Whether a word of a part names no file that it uses.
 pub(super) fn is_text(part: &Part, index: usize) -> bool {
@@ -122,15 +292,13 @@ pub(super) fn is_text(part: &Part, index: usize) -> bool {
     if text.is_some_and(|text| text.starts_with("PATH=")) && (name == "env" || DECLARING.contains(&&*name)) {
         return true;
     }
-    let options = PROSE.iter().find(|(program, _)| *program == name).map_or("", |(_, options)| options);
-    let is_one = |option: &str| {
-        let is_cluster =
-            name == "git" && option.starts_with('-') && !option.starts_with("--") && option.ends_with('m');
-        has(options, option) || is_cluster
+    let is_sed = has(SED.programs, &name);
+    let is_prose = || {
+        PROSE.iter().any(|syntax| syntax.has_value(part, &name, index))
+            || is_sed && SED.is_first_operand(part, &name, index)
     };
-    option_of(part, index).is_some_and(|option| is_one(&option))
-        || is_left_out(part, index)
-        || is_script_of_sed(part, index)
+    let is_plain = || !is_sed || programs::takes_data(&part.words, part.more_arguments);
+    is_prose() && is_plain() || is_left_out(part, index)
 }
 
 /// Programs that copy all operands but the last to that one, and their options without a value that change nothing about it.
@@ -165,13 +333,6 @@ pub(super) fn is_copied(part: &Part, index: usize) -> bool {
         && part.words.iter().all(is_plain)
 }
 
-/// The option of which a word is the value, or holds it.
-fn option_of(part: &Part, index: usize) -> Option<Cow<'_, str>> {
-    let text = part.words.get(index)?.pieces.first().and_then(Piece::text);
-    let own = text.filter(|text| text.starts_with("--")).and_then(|text| text.split_once('='));
-    own.map(|(option, _)| Cow::Borrowed(option)).or_else(|| part.words.get(index.checked_sub(1)?)?.literal())
-}
-
 /// Whether a word of a part says what it leaves out.
 pub(super) fn is_left_out(part: &Part, index: usize) -> bool {
     let name = programs::name(&part.words).unwrap_or_default();
@@ -187,27 +348,28 @@ pub(super) fn is_left_out(part: &Part, index: usize) -> bool {
     {
         return true;
     }
-    let option = option_of(part, index).unwrap_or_default();
-    let is_one = |(programs, options): &(&str, &str)| {
-        (programs.is_empty() || has(programs, &name)) && has(options, &option)
-    };
-    let is_option = |text: &str| text.starts_with('-') && text.len() > 1;
     let is_own = match &*name {
         // The tests of what it does not find, and where it does not look.
         "find" => is_left_out_by_find(part, index),
         "zip" if !is_option(&text) => {
-            let options = part.words.get(..index).unwrap_or_default().iter().rev().filter_map(Word::literal);
-            options.into_iter().find(|text| is_option(text)).is_some_and(|option| option == "-x")
+            // The list behind it ends with `@`.
+            let ends = |at: &usize| literal(Some(*at)) == "@" || is_option(&literal(Some(*at)));
+            let end = (1..index).rev().find(ends);
+            end.is_some_and(|at| ZIP.has_value(part, &name, at + 1))
         }
         // The end of a name.
         "basename" => before(1) == "-s" || index == 2 && !is_option(&before(1)),
         "7z" | "7za" | "7zz" => text.starts_with("-x") && text.contains('!'),
         "grep" | "egrep" | "fgrep" => {
-            is_option(&before(1)) && before(1).ends_with('v') && !before(1).contains(['e', 'f'])
+            let is_inverse = |word: &Word| {
+                word.literal()
+                    .is_some_and(|text| is_option(&text) && !text.starts_with("--") && text.contains('v'))
+            };
+            part.words.iter().take(index).any(is_inverse) && GREP.is_first_operand(part, &name, index)
         }
         _ => false,
     };
-    is_own || EXCLUDING.iter().any(is_one)
+    is_own || EXCLUDING.iter().any(|syntax| syntax.has_value(part, &name, index))
 }
 
 /// Whether a word is a test of what a `find` does not find, or where it does not look: `-not -path x`,
@@ -230,17 +392,13 @@ fn is_left_out_by_find(part: &Part, index: usize) -> bool {
     let prune = if is(Some(end), ")") { end + 1 } else { end };
     let is_pruned =
         is(Some(prune), "-prune") && is(Some(prune + 1), "-o -or") && (prune > end || prune == index + 1);
-    let is_negated = is(index.checked_sub(2), "! -not")
-        || is(index.checked_sub(2), "(") && is(index.checked_sub(3), "! -not");
+    // A file to compare with may have such a name.
+    let negates = |back: usize| {
+        let before = index.checked_sub(back + 1).and_then(|at| words.get(at));
+        is(index.checked_sub(back), "! -not")
+            && !before
+                .is_some_and(|word| word.contains("newer") || word.starts_with("-f") || word == "-samefile")
+    };
+    let is_negated = negates(2) || is(index.checked_sub(2), "(") && negates(3);
     is_pruned || is_negated && !behind.iter().any(|word| has("-o -or ,", word))
-}
-
-/// Whether a word is the script of a `sed` that names no file in it.
-fn is_script_of_sed(part: &Part, index: usize) -> bool {
-    let is_operand = |word: &Word| !word.literal().is_some_and(|text| text.starts_with('-'));
-    let is_first = || part.words.iter().skip(1).position(is_operand).is_some_and(|at| at + 1 == index);
-    let name = programs::name(&part.words).unwrap_or_default();
-    has("sed gsed", &name)
-        && (is_first() || option_of(part, index).is_some_and(|option| has("-e --expression", &option)))
-        && programs::takes_data(&part.words, part.more_arguments)
 }

@@ -136,6 +136,72 @@ fn what_a_search_finds_in_the_project_may_be_protected() {
     stage.check(&none, PermissionMode::Auto, &[Ask], &others);
 }
 
+/// What looks like an option that leaves something out is no option there, or has no value.
+const NOT_LEFT_OUT: &[&str] = &[
+    "grep zzz -v ~/.ssh/id_rsa",
+    "grep zzz -hv ~/.ssh/id_rsa",
+    "grep -ve zzz ~/.ssh/id_rsa",
+    "grep -v --regexp=zzz ~/.ssh/id_rsa",
+    "grep -e --exclude ~/.ssh/id_rsa",
+    "grep -A --exclude zzz ~/.ssh/id_rsa",
+    "grep zzz -- --exclude ~/.ssh/id_rsa",
+    "X=--; grep zzz $X --exclude ~/.ssh/id_rsa",
+    "cat -- --exclude ~/.ssh/id_rsa",
+    "tar cfX x.tar --exclude ~/.ssh/id_rsa",
+    "rsync -e --exclude ~/.ssh/id_rsa h:",
+    "zip -q x.zip -x a @ ~/.ssh/id_rsa",
+    "zip -q x.zip -- -x ~/.ssh/id_rsa",
+    "zip -tt -x ~/.ssh/id_rsa",
+    "sed -ep ~/.ssh/id_rsa",
+    "sed -n -- -e ~/.ssh/id_rsa",
+    "find ~/.ssh -newer ! -name id_rsa -exec cat {} +",
+    "git diff --no-index -m ~/.ssh/id_rsa /dev/null",
+    "hg cat -m ~/.ssh/id_rsa",
+    "jj file show -m ~/.ssh/id_rsa",
+    "gh gist create -l ~/.ssh/id_rsa",
+    "echo x | tee -a -- --exclude ~/.bashrc",
+    "touch -- --exclude ~/.bashrc",
+    "cp a.txt --exclude ~/.bashrc",
+    "sed -i s/a/b/ -- --exclude ~/.bashrc",
+    "python3 w.py --exclude ~/.bashrc",
+    "vim --exclude ~/.bashrc",
+    "git checkout -m .vscode/tasks.json",
+    "git checkout -qm .vscode/tasks.json",
+];
+
+/// Options with prose, or that leave something out, behind others.
+const OPTIONS: &[&str] = &[
+    "ls -A | grep -v .env",
+    "ls -A | grep -iv .env",
+    "ls -A | grep -v -i -m1 '.env$'",
+    "grep -rnI a.u src --exclude .env",
+    "grep -rn -A3 --exclude .env a.u src",
+    "tar czf /tmp/x.tgz --exclude .env src",
+    "tar -czf /tmp/x.tgz -C src --exclude .env main.rs",
+    "rsync -av --delete --exclude .env --exclude=.git src/ /tmp/x",
+    "rsync -az -e ssh --exclude .env src/ h:x",
+    "du -sh --exclude .env src",
+    "zip -r /tmp/x.zip src -x .env a.txt",
+    "git commit -qam 'read .env'",
+    "git commit -s -m \"$T\" -m 'read .env'",
+    "git -C src commit --amend --message 'read .env'",
+    "git tag -a v1 -m 'read .env'",
+    "gh pr create --draft --title \"$T\" --body '.env'",
+    "pytest -q -x -k .env",
+    "sed -i -e s/.env// -e s/a/b/ a.txt",
+    "sed -ne s/.env//p a.txt",
+];
+
+#[test]
+fn what_looks_like_an_exemption_counts_only_where_the_program_has_it() {
+    let stage = Stage::new();
+    std::fs::create_dir_all(stage.work().join(".vscode")).unwrap();
+    std::fs::write(stage.work().join(".vscode/tasks.json"), "").unwrap();
+    stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Ask], NOT_LEFT_OUT);
+    let rules = stage.permissions(&[("read(**/.env)", Deny)]);
+    stage.check(&rules, PermissionMode::Auto, &[Allow], OPTIONS);
+}
+
 /// Names below the home directory that the shell puts together.
 const JOINED: &[&str] = &[
     "cp a.txt \"${XDG_CONFIG_HOME:-$HOME/.config}/autostart/\"",
