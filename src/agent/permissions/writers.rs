@@ -14,7 +14,7 @@ use super::subcommands::has;
 /// column is not empty, they write only with one of its words.
 const GIT: [(&str, &[&str], &[&str]); 21] = [
     ("config", &["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "list", "get"], &[]),
-    ("remote", &["-v", "--verbose", "show", "get-url", "prune", "update"], &[]),
+    ("remote", &["show", "get-url", "prune", "update"], &[]),
     ("submodule", &["status", "summary"], &[]),
     ("worktree", &["list"], &[]),
     ("clone", &[], &[]),
@@ -202,8 +202,12 @@ fn sort(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     names.sort_unstable();
     names
 }
-/// Words with which such a program only lists.
-const LISTING: [&str; 9] = ["-l", "list", "ls", "get", "--list", "show", "--help", "--version", "debug"];
+/// Groups of subcommands of such a program, and the subcommands with which it only lists, there or alone.
+const GROUPS: &str = "config c mcp plugin extension extensions alias services settings auth";
+const LISTING: &str = "list ls get show debug";
+/// Programs without subcommands, and the options with which they only list.
+const LISTED: [(&str, &str); 4] =
+    [("crontab", "-l"), ("at", "-l -c"), ("chkconfig", "--list"), ("chsh", "-l --list-shells")];
 
 /// The kind of the stored keys or passwords that a part prints.
 pub(super) fn prints_keys(part: &Part) -> Option<ProtectedKind> {
@@ -255,16 +259,47 @@ fn writes_words(words: &[Word], more_arguments: bool) -> Option<ProtectedKind> {
         return subcommand_writes(subcommand, &words, more_arguments).then_some(Git);
     }
     let (_, first, kind) = OTHERS.iter().find(|(program, ..)| *program == name)?;
-    let literals: Vec<Cow<'_, str>> = words.iter().filter_map(|word| word.literal()).collect();
-    // The operand of funcsave is a name of the user's.
-    let only_lists = name != "funcsave" && literals.iter().any(|word| LISTING.contains(&word.as_ref()))
-        || *name == *"rbenv" && literals.iter().any(|word| word == "-")
-        || *name == *"go" && !literals.iter().any(|word| word == "-w" || word == "-u")
-        || ["crontab", "at"].contains(&name) && literals.iter().any(|word| word == "-l" || word == "-c");
-    let is_one = first.is_empty() || literals.iter().take(4).any(|word| first.contains(&word.as_ref()));
+    let is_named = |word: &Cow<'_, str>| first.contains(&word.as_ref());
+    let is_one = first.is_empty() || literals.iter().take(4).any(is_named);
     // `npm pkg set` writes package.json.
     let is_of_package = literals.first().is_some_and(|word| word == "pkg");
-    (is_one && !only_lists && !is_of_package).then_some(*kind)
+    (is_one && !is_of_package && !only_lists(name, first, &literals)).then_some(*kind)
+}
+
+/// Whether a program of [`OTHERS`] only lists, prints or tells how it is used with these words.
+fn only_lists(name: &str, named: &[&str], literals: &[Cow<'_, str>]) -> bool {
+    let literal = |at: usize| literals.get(at).map_or("", AsRef::as_ref);
+    let is_last = |at: usize| at + 1 == literals.len();
+    if name == "go" {
+        let writes = |text: &Cow<'_, str>| {
+            let option = text.split('=').next().unwrap_or_default();
+            text.is_empty() || has("-w --w -u --u", option)
+        };
+        return !literals.iter().any(writes);
+    }
+    if has("--help --version", literal(0)) && is_last(0) {
+        return true;
+    }
+    if named.is_empty() {
+        let start = if name == "crontab" && literal(0) == "-u" { 2 } else { 0 };
+        return LISTED.iter().any(|(of, options)| *of == name && has(options, literal(start)));
+    }
+    // A name may be like a subcommand: each place where there may be one has to be one that lists.
+    let lists = |at: usize| {
+        let is_group = has(GROUPS, literal(at));
+        let behind = at + 1 + usize::from(is_group && literal(at + 1) == "marketplace");
+        let is_help = |at: usize| has("--help -h", literal(at)) && is_last(at);
+        !literal(at).starts_with('-')
+            && (has(LISTING, literal(0))
+                || is_group
+                    && (has(LISTING, literal(behind))
+                        || has("-l --list", literal(behind)) && is_last(behind))
+                || is_help(behind)
+                || is_group && is_help(behind + 1) && !literal(behind).starts_with('-')
+                || name == "rbenv" && literal(behind) == "-")
+    };
+    let mut places = (0..literals.len().min(4)).filter(|at| named.contains(&literal(*at)));
+    places.all(lists)
 }
 
 fn git(words: &[&Word]) -> bool {
@@ -340,7 +375,7 @@ fn subcommand_writes(subcommand: &str, words: &[&Word], more_arguments: bool) ->
         _ => literals
             .iter()
             .flatten()
-            .next()
+            .find(|word| subcommand != "remote" || !has("-v --verbose", word))
             .map_or(subcommand == "remote" || subcommand == "submodule", |word| {
                 reading.contains(&word.as_ref())
             }),
