@@ -55,8 +55,7 @@ const FORMATTERS: [(&str, &str, &str); 15] = [
     ("rubocop", "-a -A -x --auto-correct --autocorrect --autocorrect-all", "rb rake"),
     ("terraform", "fmt !-check", "tf tfvars"),
 ];
-/// Programs that run the one that their first operand names, and the words that may be before it.
-const LAUNCHERS: &str = "npx bunx pnpx uvx pipx uv poetry pnpm yarn bun npm bundle hatch pdm rye";
+/// Words that may be before the program that one of [`programs::LAUNCHERS`] runs.
 const LAUNCHING: &str = "run exec dlx x --";
 /// Subcommands of git that read files only if they are tracked, or only name them.
 const GIT_NAMES: &[&str] = tau_tools::words!(
@@ -194,7 +193,7 @@ fn builder(part: &Part) -> Cow<'_, str> {
         return words.next().filter(|word| word == "-m").and_then(|_| words.next()).unwrap_or(name);
     }
     let is_launched = |word: &Cow<'_, str>| !has(LAUNCHING, word) && !word.starts_with('-');
-    let launched = words.find(is_launched).filter(|_| has(LAUNCHERS, &name));
+    let launched = words.find(is_launched).filter(|_| has(programs::LAUNCHERS, &name));
     launched.filter(|word| FORMATTERS.iter().any(|(formatter, ..)| *formatter == *word)).unwrap_or(name)
 }
 

@@ -190,6 +190,9 @@ const RUNNERS: &[&str] = words!(
          nix-shell sem softlimit chpst capsh"
 );
 
+/// Programs that run the one that their first operand names, often a package.
+pub(super) const LAUNCHERS: &str = "npx bunx pnpx uvx pipx uv poetry pnpm yarn bun npm bundle hatch pdm rye";
+
 /// Shells and interpreters: they run a text or a file, which may do anything.
 const INTERPRETERS: &[&str] = words!(
     "sh bash dash ash zsh ksh mksh fish csh tcsh rbash python pypy perl ruby node nodejs \

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::command_pattern::{CommandPattern, Match};
 use super::links;
 use super::options;
-use super::programs::{self, Program, base};
+use super::programs::{self, LAUNCHERS, Program, base};
 use super::shell::{self, DECLARING, Part, Piece, Word};
 use super::subcommands::{Same, has, is_default, place_length, same, same_behind};
 
@@ -475,8 +475,13 @@ fn collect(
     if !words.iter().any(names) {
         return;
     }
-    let runs = |words: &&[Word]| programs::name(words).is_some_and(|name| wanted(&name));
-    let rests: Vec<&[Word]> = (1..words.len()).filter_map(|at| words.get(at..)).filter(runs).collect();
+    let runs = |words: &[Word]| programs::name(words).is_some_and(|name| wanted(&name));
+    let rest = |at: usize| {
+        let rest = words.get(at..)?;
+        let packaged = || without_package_version(words, at).filter(|words| runs(words));
+        if runs(rest) { Some(Cow::Borrowed(rest)) } else { packaged().map(Cow::Owned) }
+    };
+    let rests: Vec<Cow<'_, [Word]>> = (1..words.len()).filter_map(rest).collect();
     let mut texts = if depth < MAX_DEPTH { texts(words) } else { Vec::new() };
     texts.retain(|text| is_named(text));
     // Whether a program takes data is long to tell, and most name no other.
@@ -484,7 +489,7 @@ fn collect(
         return;
     }
     let room = MAX_FORMS.saturating_sub(found.len());
-    found.extend(rests.into_iter().take(room).map(<[Word]>::to_vec));
+    found.extend(rests.into_iter().take(room).map(Cow::into_owned));
     for text in texts {
         for part in &links::analysis(&text).parts {
             if programs::name(&part.words).is_some_and(|name| wanted(&name)) {
@@ -493,4 +498,13 @@ fn collect(
             collect(&part.words, part.more_arguments, wanted, depth + 1, found);
         }
     }
+}
+
+/// The command that begins at a word, if that is a package in a certain version: `rimraf@5 x` of `npx rimraf@5 x`.
+fn without_package_version(words: &[Word], at: usize) -> Option<Vec<Word>> {
+    let text = words.get(at).and_then(Word::literal)?;
+    let (name, _) = text.split_once('@').or_else(|| text.split_once("=="))?;
+    let is_launcher = |word: &Word| word.literal().is_some_and(|text| has(LAUNCHERS, base(&text)));
+    let rest = words.get(at + 1..).filter(|_| words.iter().take(at).any(is_launcher))?;
+    Some(std::iter::once(Word::of_text(name)).chain(rest.iter().cloned()).collect())
 }

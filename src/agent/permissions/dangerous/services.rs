@@ -66,7 +66,7 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     ("vault", "kv metadata delete", DATABASE),
     ("vault", "secrets disable", DATABASE),
     // Infrastructure as code.
-    ("terraform tofu cdktf cdk", "destroy", RESOURCES),
+    ("terraform tofu cdktf cdk aws-cdk", "destroy", RESOURCES),
     ("terragrunt", "* destroy", RESOURCES),
     ("terraform tofu terragrunt", "apply -destroy", RESOURCES),
     ("pulumi", "destroy|down", RESOURCES),
@@ -97,7 +97,7 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     ("vercel", "remove|rm", RESOURCES),
     ("netlify", "sites:delete", RESOURCES),
     ("wrangler", "* delete", RESOURCES),
-    ("firebase", "firestore:delete|database:remove", DATABASE),
+    ("firebase firebase-tools", "firestore:delete|database:remove", DATABASE),
     ("supabase", "db reset", DATABASE),
     ("supabase", "projects delete", RESOURCES),
     ("rclone", "purge|delete|sync", STORED),

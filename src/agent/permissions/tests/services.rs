@@ -218,6 +218,16 @@ const DESTROYING: &[&str] = &[
     "helmfile destroy",
     "helmfile -e prod destroy",
     "k delete ns x",
+    "npx prisma@5 migrate reset --force",
+    "npx prisma@latest db push --force-reset",
+    "npx sequelize-cli@6 db:drop",
+    "pnpm dlx knex@3 migrate:rollback --all",
+    "npm exec wrangler@3 d1 delete x",
+    "npx -y npm@10 unpublish x --force",
+    "uvx alembic@1.13 downgrade base",
+    "pipx run alembic==1.13 downgrade base",
+    "npx aws-cdk destroy --force",
+    "npx firebase-tools firestore:delete x",
 ];
 
 const EVERYDAY: &[&str] = &[
@@ -299,6 +309,9 @@ const EVERYDAY: &[&str] = &[
     "rails db:seed",
     "RAILS_ENV=test rails db:drop",
     "RAILS_ENV=test bundle exec rake db:reset",
+    "npx prisma@5 generate",
+    "ssh git@10.0.0.1 push --force",
+    "npm install prisma@5 rimraf@5",
     "bundle exec rspec",
     "php artisan migrate",
     "npx prisma migrate dev",
