@@ -16,12 +16,16 @@ const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD
 
 /// The loss caused by a git command.
 pub(super) fn find_loss(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<CommandLoss> {
-    let mut literals = words.iter().filter_map(Word::literal).take_while(|text| text != "--");
-    if literals.any(|text| text == "--help") {
-        return None;
-    }
     let program = Program::find_by_name("git")?;
     let (mut places, _) = program.subcommand(words);
+    let is =
+        |at: usize, list: &str| words.get(at).and_then(Word::literal).is_some_and(|word| has(list, &word));
+    // Behind other words it may be the value of an option.
+    let is_group = || is(places.start, "stash reflog worktree submodule");
+    let is_of_group = || is_group() && words.len() == places.end + 2 && is(places.end + 1, "--help");
+    if is(1, "--help") || places.len() == 1 && (is(places.end, "--help") || is_of_group()) {
+        return None;
+    }
     let forced = words.iter().filter_map(Word::literal).find(|text| is_forcing_setting(text));
     let is_push = |at: usize| words.get(at).and_then(Word::literal).is_some_and(|word| word == "push");
     if let Some(setting) = forced.filter(|_| places.clone().any(is_push)) {
@@ -40,7 +44,7 @@ pub(super) fn find_loss(words: &[Word], elsewhere: bool, targets: &Targets<'_>) 
         let rest = words.get(at + 1..).unwrap_or_default();
         let lost = match subcommand.as_str() {
             "push" | "send-pack" => push(rest, targets),
-            "rm" if option(rest, "n", "dry-run").is_none() && option(rest, "", "cached").is_none() => {
+            "rm" if !has_flag(rest, RM, "n", "dry-run") && !has_flag(rest, RM, "", "cached") => {
                 option(rest, "f", "force")
                     .and_then(|_| whole_tree(rest, elsewhere, targets))
                     .map(|whole| ("git rm loses every change that is not committed".to_owned(), Some(whole)))
@@ -221,6 +225,38 @@ fn option(words: &[Word], letters: &str, long: &str) -> Option<String> {
     found.map(Cow::into_owned)
 }
 
+/// Options with a value of `git clean`, `rm` and `restore`: letters, and others.
+const CLEAN: (&str, &[&str]) = ("e", &["--exclude"]);
+const RM: (&str, &[&str]) = ("", &["--pathspec-from-file"]);
+const RESTORE: (&str, &[&str]) =
+    ("sU", &["--source", "--conflict", "--unified", "--inter-hunk-context", "--pathspec-from-file"]);
+
+/// Whether an option is certainly there that spares something: as no value of another one, and not revoked.
+fn has_flag(words: &[Word], (valued, long): (&str, &[&str]), letters: &str, name: &str) -> bool {
+    let (mut own, mut is_value) = (Vec::new(), false);
+    for word in words {
+        let text = match word.literal() {
+            _ if std::mem::take(&mut is_value) => continue,
+            Some(text) => text,
+            None if word.may_be_option() => break,
+            None => continue,
+        };
+        if text == "--" {
+            break;
+        }
+        let is_long = text.starts_with("--");
+        // What is behind a letter with a value is that value.
+        let end = text.find(|c| valued.contains(c)).filter(|_| !is_long && text.starts_with('-'));
+        is_value = match end {
+            Some(end) => end + 1 == text.len(),
+            None => is_long && text.len() > 3 && long.iter().any(|option| option.starts_with(&*text)),
+        };
+        own.push(Word::of_text(text.get(..end.unwrap_or(text.len())).unwrap_or_default()));
+    }
+    let revokes = |word: &Word| word.literal().is_some_and(|text| text.starts_with("--no-"));
+    option(&own, letters, name).is_some() && !words.iter().any(revokes)
+}
+
 /// Pushing over the history of another repository.
 fn push(words: &[Word], targets: &Targets<'_>) -> Option<(String, Option<String>)> {
     const VALUED: [&str; 6] =
@@ -314,7 +350,7 @@ fn is_head_of(targets: &Targets<'_>, remote: &Option<String>, branch: &str) -> b
 
 /// Removing untracked files.
 fn clean(all: &[Word], words: &[Word]) -> Option<(String, Option<String>)> {
-    if option(words, "n", "dry-run").is_some() {
+    if has_flag(words, CLEAN, "n", "dry-run") {
         return None;
     }
     let force = option(words, "f", "force");
@@ -345,7 +381,7 @@ fn checkout(
 
 fn restore(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<(String, Option<String>)> {
     // The index alone holds only content that is in a file, too.
-    if option(words, "S", "staged").is_some() && option(words, "W", "worktree").is_none() {
+    if has_flag(words, RESTORE, "S", "staged") && option(words, "W", "worktree").is_none() {
         return None;
     }
     let whole = whole_tree(words, elsewhere, targets)?;

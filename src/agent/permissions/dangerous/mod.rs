@@ -47,9 +47,10 @@ const PROGRAMS: &[&str] = words!(
 const DESTROYING: &str = "shred wipefs blkdiscard fdisk sfdisk sgdisk gdisk cfdisk parted srm wipe lvremove lvreduce \
                           vgremove pvremove mkswap mke2fs";
 /// Programs among them with options with which they only show something, or change nothing.
-const SHOWING: [(&str, &str); 2] = [
-    ("fdisk sfdisk sgdisk gdisk cfdisk parted", "-l --list"),
+const SHOWING: [(&str, &str); 3] = [
+    ("fdisk sfdisk gdisk parted", "-l --list"),
     ("wipefs mke2fs mkfs.ext2 mkfs.ext3 mkfs.ext4 mkfs.ntfs", "-n --no-act --no-action"),
+    ("wipefs", "-an -na"),
 ];
 /// Words with which programs of disks destroy what is on them.
 const ENDING: &str = "destroy eraseDisk eraseVolume zeroDisk secureErase partitionDisk luksFormat luksErase luksKillSlot \
@@ -254,7 +255,7 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Comman
         }
         "kill" | "pkill" | "killall" | "skill" => processes::find_loss(&name, words, part),
         _ if has(DESTROYING, &name) || name.starts_with("mkfs") => {
-            if arguments.iter().filter_map(Word::literal).any(|text| is_showing(&name, &text)) {
+            if only_shows(&name, arguments) {
                 return None;
             }
             let what = operands.next_back().and_then(Word::literal).unwrap_or_else(|| "its target".into());
@@ -266,10 +267,12 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Comman
     }
 }
 
-/// Whether a program of [`DESTROYING`] only shows something with this option.
-fn is_showing(name: &str, text: &str) -> bool {
+/// Whether a program of [`DESTROYING`] only shows something: with an option at the beginning, as that is no value.
+fn only_shows(name: &str, arguments: &[Word]) -> bool {
+    let Some(first) = arguments.first().and_then(Word::literal) else { return false };
     let mut own = SHOWING.iter().filter(|(programs, _)| has(programs, name));
-    has("--help --version -h -V", text) || own.any(|(_, options)| programs::is_one_of(options, text))
+    arguments.len() == 1 && has("--help --version -h -V", &first)
+        || own.any(|(_, options)| has(options, &first))
 }
 
 /// Whether there is an option: one of these letters, or a long one, also abbreviated. An unknown word may be

@@ -208,6 +208,19 @@ const SENDERS: &str = "nc ncat netcat nc.openbsd nc.traditional socat telnet";
 /// Objects of a database that hold data.
 const HOLDING: &str = "database schema keyspace table tablespace collection";
 
+/// Programs that can say what they would do, and then do nothing.
+const TRYING: &str = "kubectl oc k kubecolor aws npm pnpm rclone restic borg rake docker docker-compose mc s3cmd s5cmd \
+                      azcopy trash-empty";
+/// Options of them without a value.
+const FLAGS: &str = "--recursive --prune --force --delete --verbose";
+/// Programs that choose the database by these variables.
+const READING: [(&str, &str); 4] = [
+    ("rails rake", "RAILS_ENV RACK_ENV"),
+    ("mix", "MIX_ENV"),
+    ("sequelize sequelize-cli knex", "NODE_ENV"),
+    ("console", "APP_ENV"),
+];
+
 /// The programs with such uses.
 pub(super) fn programs() -> impl Iterator<Item = &'static str> {
     let listed = LOSSES.iter().flat_map(|(programs, ..)| programs.split(' '));
@@ -218,19 +231,14 @@ pub(super) fn programs() -> impl Iterator<Item = &'static str> {
 pub(super) fn find_loss(name: &str, words: &[Word], part: &Part) -> Option<CommandLoss> {
     let literals: Vec<Cow<'_, str>> =
         words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
-    let is_asking = |text: &Cow<'_, str>| {
-        has("--help -help help --dryrun --dry-run --dry-run=client --dry-run=server", text)
-    };
-    if literals.iter().any(is_asking) {
-        return None;
-    }
     let rows = LOSSES.iter().filter(|(programs, ..)| has(programs, name));
     let of_row = |(_, needed, text): &(&str, &str, &'static str)| {
-        Some((needed_words(needed, words, &literals)?, *text))
+        let found = needed_words(needed, words, &literals)?;
+        (!only_tells(name, &found, &literals)).then_some((found, *text))
     };
     let sends = || has(SENDERS, name) || literals.iter().any(|text| text.starts_with("telnet:"));
     let statement = || (has(CLIENTS, name) || sends()).then(|| statement(&literals, part)).flatten();
-    if let Some((found, text)) = rows.filter_map(of_row).next().filter(|_| !is_for_tests(part)) {
+    if let Some((found, text)) = rows.filter_map(of_row).next().filter(|_| !is_for_tests(name, words, part)) {
         let named = std::iter::once(name.to_owned()).chain(found).collect();
         return Some((text.to_owned(), Some(named)));
     }
@@ -274,13 +282,45 @@ fn mutation_loss(name: &str, literals: &[Cow<'_, str>], part: &Part) -> Option<&
     changing.find_map(loss)
 }
 
-/// Whether a variable says that a part uses a database for tests: `RAILS_ENV=test`.
-fn is_for_tests(part: &Part) -> bool {
-    let is_test = |(name, value): &(String, Word)| {
-        name.ends_with("_ENV") && value.literal().is_some_and(|value| value == "test")
+/// Whether a program with the words of a row only tells how it is used, or what it would do.
+fn only_tells(name: &str, found: &[String], literals: &[Cow<'_, str>]) -> bool {
+    let Some((last, before)) = literals.split_last() else { return false };
+    let is_subcommand = |text: &Cow<'_, str>| !text.starts_with('-') && found.contains(&text.to_string());
+    let is_help = has("--help -help", last) || name == "aws" && last == "help";
+    if is_help && before.len() == found.len() && before.iter().all(is_subcommand) {
+        return true;
+    }
+    // An unknown word may end the options, or revoke it.
+    let is_about = |(_, text): &(usize, &Cow<'_, str>)| {
+        text.is_empty() || *text == "--" || text.starts_with("--") && text.contains("dry")
     };
-    part.values.iter().any(is_test)
-        || part.words.iter().filter_map(Word::literal).any(|text| text.ends_with("_ENV=test"))
+    let mut about = literals.iter().enumerate().filter(is_about);
+    let Some((at, text)) = about.next().filter(|_| has(TRYING, name) && about.next().is_none()) else {
+        return false;
+    };
+    let is_flag = |text: &Cow<'_, str>| {
+        let is_known = found.contains(&text.to_string()) || has(FLAGS, text);
+        !text.starts_with('-') || is_known || text.contains('=')
+    };
+    has("--dryrun --dry-run --dry-run=client --dry-run=server", text)
+        && at.checked_sub(1).and_then(|before| literals.get(before)).is_none_or(is_flag)
+}
+
+/// Whether a variable says that a program uses a database for tests: `RAILS_ENV=test`.
+fn is_for_tests(name: &str, words: &[Word], part: &Part) -> bool {
+    let Some((_, variables)) = READING.iter().find(|(programs, _)| has(programs, name)) else { return false };
+    let of_word = |pair: &[Word]| {
+        let [before, word] = pair else { return None };
+        let text = word.literal().filter(|_| before.literal().is_some_and(|text| !text.starts_with('-')))?;
+        let (variable, value) = text.split_once('=')?;
+        has(variables, variable).then(|| value == "test")
+    };
+    let given = part.values.iter().filter(|(variable, _)| has(variables, variable));
+    let given = given.map(|(_, word)| word.literal().is_some_and(|value| value == "test"));
+    // Only rake takes them as words.
+    let words = words.windows(2).filter(|_| has("rails rake", name)).filter_map(of_word);
+    let values: Vec<bool> = given.chain(words).collect();
+    !values.is_empty() && values.iter().all(|is_test| *is_test)
 }
 
 /// The statement that removes data, among the words or the input of a client.
