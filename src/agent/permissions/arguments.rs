@@ -418,11 +418,12 @@ pub(super) fn covers(pattern: &CommandPattern, words: &[Word], outer: usize, wor
         Operands::Script => named == command.length(),
         Operands::None | Operands::Inside => named >= command.length(),
     });
-    if let Some(command) = command {
-        return command.covers(words, named);
-    }
     let Some(name) = programs::name(words) else { return true };
     let running = Program::find_by_name(&name).map(|program| program.running(words)).unwrap_or_default();
+    if let Some(command) = command {
+        let is_script = command.operands != Operands::Script || running.is_empty();
+        return is_script && command.covers(words, named);
+    }
     let mut left = pattern.literals().to_vec();
     running.into_iter().chain(uncovered_words(&name, words, workspace)).all(|at| {
         let text = words.get(at).and_then(Word::literal).unwrap_or_default();

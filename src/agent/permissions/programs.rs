@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use super::read_only;
 use super::shell::{Part, Word};
-use super::subcommands::GIT_RUNS;
+use super::subcommands::{GIT_RUNS, npm_command};
 use tau_tools::words;
 
 /// A program with the words that make it run others.
@@ -40,7 +40,7 @@ const NPM_FLAGS: &[&str] = words!(
 );
 const NPM_RUNS: &[&str] = words!(
     "exec x dlx create init innit explore edit config set c --script-shell --node-options \
-         --shell --git --viewer --editor --call --userconfig --globalconfig --onload-script pkg"
+         --shell --git --viewer --editor --call --userconfig --globalconfig --onload-script pkg run:env"
 );
 /// Options that make compilers run other programs.
 const COMPILER: &[&str] = words!("-wrapper ^@ ^-B -fplugin -specs --specs -fuse-ld --ld-path");
@@ -363,11 +363,13 @@ impl Program {
         if !self.has_options() {
             found.clear();
         }
-        let subcommand = words.get(places.start).and_then(Word::literal).unwrap_or_default();
+        let written = words.get(places.start).and_then(Word::literal).unwrap_or_default();
+        let subcommand = Some(&*written).filter(|_| self.name == "npm").and_then(npm_command);
+        let subcommand = subcommand.unwrap_or(&written);
         let is_uncertain = places.len() > 1;
         // Those of other subcommands do not count.
         let concerns = |spec: &&str| {
-            let is_own = || spec.strip_prefix(&*subcommand).is_some_and(|rest| rest.starts_with(':'));
+            let is_own = || spec.strip_prefix(subcommand).is_some_and(|rest| rest.starts_with(':'));
             is_uncertain || spec.starts_with(':') || is_own() || !spec.contains(':')
         };
         let specs: Vec<&str> = self.runs.iter().copied().filter(concerns).collect();

@@ -58,7 +58,7 @@ const NPM: &str = "access adduser audit bugs cache ci completion config dedupe d
          install-ci-test install-test link ll login logout ls org outdated owner pack ping pkg \
          prefix profile prune publish query rebuild repo restart root run sbom search set \
          shrinkwrap star stars start stop team test token trust undeprecate uninstall unpublish \
-         unstar update version view whoami run-script";
+         unstar update version view whoami";
 
 /// Aliases of npm's commands.
 const NPM_ALIASES: &str = "add=install i=install in=install ins=install inst=install insta=install instal=install \
@@ -170,7 +170,7 @@ pub(super) fn same(program: &str, word: &str, subcommand: &str) -> Same {
             (word, subcommand) if word == subcommand => Same::Yes,
             (word, _) => may(!CARGO.contains(&word) && !word.starts_with(['-', '+'])),
         },
-        "npm" => match (npm(word), npm(subcommand)) {
+        "npm" => match (npm_command(word), npm_command(subcommand)) {
             (Some(word), Some(subcommand)) if word == subcommand => Same::Yes,
             (None, _) => may(is_start),
             _ => Same::No,
@@ -186,7 +186,7 @@ fn cargo(word: &str) -> &str {
 }
 
 /// The npm command that a word stands for, which may be any unambiguous beginning of it.
-fn npm(word: &str) -> Option<&'static str> {
+pub(super) fn npm_command(word: &str) -> Option<&'static str> {
     let mut kebab = String::new();
     for c in word.chars() {
         if c.is_ascii_uppercase() {

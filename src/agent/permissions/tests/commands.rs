@@ -119,6 +119,8 @@ const RUNNING_OTHERS: &[&str] = &[
     "git config core.fsmonitor ./x",
     "npm exec ./x",
     "npm x ./x",
+    "npm run env -- ./x",
+    "npm run -s env ./x",
     "npm --script-shell=./x test",
     "npm test --script-shell ./x",
     "npm run lint --script-shell=./x",
@@ -333,7 +335,7 @@ fn a_rule_that_allows_a_program_does_not_cover_what_makes_it_run_another() {
         ("bash(helm *)", Allow),
         ("bash(bazel test *)", Allow),
         ("bash(poetry *)", Allow),
-        ("bash(npm run lint *)", Allow),
+        ("bash(npm run *)", Allow),
         ("bash(git log *)", Allow),
     ]);
     check(&rules, PermissionMode::Ask, Ask, RUNNING_OTHERS);
@@ -445,7 +447,15 @@ fn a_rule_that_tau_offers_allows_no_argument_that_runs_something() {
 fn a_denied_program_is_denied_behind_a_package_manager() {
     let rules = permissions(&[("bash(zap *)", Deny)]);
     for mode in MODES {
-        check(&rules, mode, Deny, &["yarn zap", "yarn -s zap x", "pnpm --filter x zap", "bun zap"]);
+        check(
+            &rules,
+            mode,
+            Deny,
+            &[
+                "npm run env -- zap", "npm rum env zap", "yarn zap", "yarn -s zap x", "pnpm --filter x zap",
+                "bun zap",
+            ],
+        );
     }
     check(&rules, PermissionMode::Auto, Allow, &["yarn add zap", "pnpm i zap", "yarn test zap"]);
 }

@@ -302,6 +302,10 @@ const ELSEWHERE: &[&str] = &[
     "perl -e 'kill 9, -1'",
     "node -e 'process.kill(-1)'",
     "loginctl terminate-user me",
+    "npm run env -- rm -rf ~",
+    "npm run-script env git reset --hard",
+    "npm rum env -- sh -c 'rm -rf ~'",
+    "npm --silent urn env -- git push --force origin main",
 ];
 
 const EVERYDAY_ELSEWHERE: &[&str] = &[
@@ -332,6 +336,8 @@ const EVERYDAY_ELSEWHERE: &[&str] = &[
     "parallel 'rm -rf {}' ::: a b",
     "parallel gzip ::: a b",
     "git branch --merged | grep -v main | xargs git branch -D",
+    "npm run env",
+    "npm run build -- rm",
     "git branch -D topic",
     "git update-ref --stdin <<< 'delete refs/heads/topic'",
     "psql -c 'select a from b'",
