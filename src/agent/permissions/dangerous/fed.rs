@@ -1,7 +1,7 @@
 //! Removals whose operands another command gives: `find ~ | xargs rm -rf`, `rm -rf "$(pwd)"`.
 
 use super::printing::{
-    chooses, gives, is_positional, listed_by_git, printed_names, prints_any_folder, prints_home, word_of,
+    gives, is_chosen, is_positional, listed_by_git, printed_names, prints_any_folder, word_of,
 };
 use super::targets::{Loss, Targets};
 use super::{CommandLoss, find_starts, git, has_option, is_narrowed};
@@ -41,19 +41,20 @@ pub(super) fn find_loss(
     if let Some(loss) = given.filter(|_| is_recursive) {
         return Some((format!("it removes {}", loss.what()), None));
     }
-    let (sources, is_chosen) = sources(part, command, analysis);
-    sources.into_iter().find_map(|source| {
+    let sources = sources(part, command, analysis);
+    sources.iter().find_map(|source| {
+        let is_chosen = is_chosen(source, sources.iter().copied());
         let found = printed_loss(source, is_chosen, is_recursive, targets)?;
         Some((format!("it removes {found}"), None))
     })
 }
 
-/// The parts whose output names what a part gets, and whether something chooses among it.
+/// The parts whose output names what a part gets, and those that choose among it.
 pub(in crate::permissions) fn sources<'a>(
     part: &Part,
     command: &str,
     analysis: &'a Analysis,
-) -> (Vec<&'a Part>, bool) {
+) -> Vec<&'a Part> {
     let is_of_find =
         part.outer.last().is_some_and(|(words, _)| programs::name(words).is_some_and(|name| name == "find"));
     let is_open = |word: &&Word| is_filled_in(word) || whole(word).is_some();
@@ -93,9 +94,7 @@ pub(in crate::permissions) fn sources<'a>(
                 || (is_piped || is_read || is_positional && has_script) && feeds(other, command)
                 || is_positional && gives(other, command))
     };
-    let sources: Vec<&Part> = analysis.parts.iter().filter(is_source).collect();
-    let is_chosen = sources.iter().any(|part| chooses(part));
-    (sources, is_chosen)
+    analysis.parts.iter().filter(is_source).collect()
 }
 
 /// Whether another part reads what a part prints.
@@ -132,7 +131,7 @@ fn printed_loss(part: &Part, is_chosen: bool, is_recursive: bool, targets: &Targ
         let what = if is_narrow { "what it finds below" } else { "everything below" };
         return Some(format!("{what} {}", loss.what()));
     }
-    if !is_recursive || is_chosen && !prints_home(part) {
+    if !is_recursive || is_chosen {
         return None;
     }
     let loss =

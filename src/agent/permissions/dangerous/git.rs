@@ -4,9 +4,9 @@
 
 use std::borrow::Cow;
 
-use super::CommandLoss;
 use super::printing;
 use super::targets::Targets;
+use super::{CommandLoss, has_option};
 use crate::permissions::programs::{self, Program};
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
@@ -192,11 +192,25 @@ pub(super) fn loss_of_input(part: &Part, analysis: &Analysis) -> Option<CommandL
             && programs::name(&other.words).is_some_and(|name| name == "git")
             && subcommand(other).is_some_and(|(name, _)| has("branch for-each-ref show-ref", &name))
     };
+    // A branch as it is listed, and as a format or another program cuts it out.
+    let cuts = |other: &Part| {
+        let is_format = |word: &Word| word.literal().is_some_and(|text| text.starts_with("--format"));
+        programs::name(&other.words).is_some_and(|name| has("awk cut sed tr", &name))
+            || other.words.iter().any(is_format)
+    };
     let removes_listed = |letter: &str| {
+        let branches =
+            if analysis.parts.iter().any(cuts) { ["main", "master"] } else { ["  main", "  master"] };
+        let leaves_out = |other: &Part| {
+            let is_left_out = |branch: &&&str| printing::leaves_out(other, &[**branch], false);
+            // One that a `grep -v` names is that of the project; others name what is removed.
+            let is_inverse = has_option(other.words.get(1..).unwrap_or_default(), "v", "invert-match");
+            branches.iter().filter(is_left_out).count() >= if is_inverse { 1 } else { branches.len() }
+        };
         part.more_arguments
             && option(&rest, letter, "").is_some()
             && analysis.parts.iter().any(lists)
-            && !analysis.parts.iter().any(printing::is_choosing)
+            && !analysis.parts.iter().any(leaves_out)
     };
     let removes = match name.as_str() {
         "update-ref" => {

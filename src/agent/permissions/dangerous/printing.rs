@@ -1,4 +1,9 @@
-//! The names that a part of a command prints or gives to others.
+//! The names that a part of a command prints or gives to others, and what others leave out of them.
+
+use std::borrow::Cow;
+
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
 
 use super::has_option;
 use super::needed_words::needed_words;
@@ -28,8 +33,14 @@ const GIT_PLACES: &str = "worktree config var";
 const TELLING: &str = "printenv env getent set declare export xdg-user-dir";
 /// Names for the home directory in programs in other languages.
 const HOME: &str = "home homedir expanduser getpwuid getpwnam userprofile";
-/// Programs that leave out lines, so that less is removed.
-const CHOOSING: &str = "grep egrep fgrep rg head tail sed awk comm uniq fzf jq";
+/// Programs among them that print one line.
+const ONE_LINE: &str = "pwd echo printf realpath readlink dirname";
+/// Programs that print names in an order that they are told.
+const ORDERING: &str = "ls find fd fdfind tree du";
+/// A line with the name of any file, and as it may look before the name is cut out of it.
+const ANY_LINE: [&str; 2] = ["zq", "?? zq"];
+/// Lines with the number of any process.
+const ANY_PROCESS: [&str; 2] = ["1234", "me 1234 0.0 zq"];
 
 /// Whether a part of a command gives words to a function or a script, or finds them for it.
 pub(super) fn gives(part: &Part, command: &str) -> bool {
@@ -151,19 +162,114 @@ pub(super) fn printed_names(part: &Part) -> Option<Vec<Word>> {
     Some(operands)
 }
 
-/// Whether a part leaves out lines of what it reads.
-pub(super) fn is_choosing(part: &Part) -> bool {
-    // `{print $2}` takes something from every line.
-    let takes_all = |word: &Word| {
-        word.literal().is_some_and(|text| text.replace(' ', "").starts_with("{print") && !text.contains("if"))
+/// Whether some of these parts leave out lines of what a part prints. Of a single line they do not.
+pub(super) fn is_chosen<'a>(part: &Part, mut filters: impl Iterator<Item = &'a Part>) -> bool {
+    let name = programs::name(&part.words).unwrap_or_default();
+    let is_git = |subcommand: &str| {
+        name == "git" && part.words.iter().any(|word| word.literal().as_deref() == Some(subcommand))
     };
-    programs::name(&part.words).is_some_and(|name| {
-        has(CHOOSING, &name) && !(name == "awk" && part.words.iter().skip(1).any(takes_all))
-    })
+    let is_named = || {
+        let has_pattern = part.words.iter().any(Word::has_glob);
+        name == "ls" && !has_pattern && has_option(part.words.get(1..).unwrap_or_default(), "d", "directory")
+    };
+    if has(ONE_LINE, &name) || is_git("rev-parse") || is_named() || prints_home(part) {
+        return false;
+    }
+    let lines = if has("ps pgrep", &name) { &ANY_PROCESS } else { &ANY_LINE };
+    filters.any(|filter| leaves_out(filter, lines, has(ORDERING, &name)))
 }
 
-/// Whether a part leaves out all lines but some.
-pub(super) fn chooses(part: &Part) -> bool {
-    let is_inverse = has_option(part.words.get(1..).unwrap_or_default(), "v", "invert-match");
-    is_choosing(part) && !is_inverse
+/// Whether a part leaves out a line that it reads, in each of these forms. What is chosen by its place counts if the
+/// lines are ordered.
+pub(super) fn leaves_out(part: &Part, forms: &[&str], is_ordered: bool) -> bool {
+    let arguments = part.words.get(1..).unwrap_or_default();
+    let literals: Vec<_> = arguments.iter().map(|word| word.literal().unwrap_or_default()).collect();
+    let first = literals.iter().find(|text| !text.is_empty() && !text.starts_with('-'));
+    let first = first.map(Cow::as_ref).unwrap_or_default();
+    match programs::name(&part.words).as_deref() {
+        Some("head") => is_ordered,
+        Some("tail") => is_ordered && !literals.iter().any(|text| text.ends_with("+1")),
+        Some("sed" | "gsed") if first.starts_with(['s', 'y']) => {
+            has_option(arguments, "n", "quiet") || first.contains([';', '\n'])
+        }
+        Some("sed" | "gsed") if first.starts_with(|c: char| c.is_ascii_digit() || c == '$') => is_ordered,
+        Some("awk" | "gawk" | "mawk") => {
+            let script = literals.iter().find(|text| text.contains('{')).map_or(first, Cow::as_ref);
+            // `{print $2}` takes something from every line.
+            let condition = script.split('{').next().unwrap_or_default();
+            let is_place = |c: char| "NRF".contains(c) || !c.is_alphabetic() && c != '/';
+            match condition.trim() {
+                _ if script.contains("if") => true,
+                "" | "NF" | "1" => false,
+                condition => is_ordered || !condition.chars().all(is_place),
+            }
+        }
+        Some(name @ ("grep" | "egrep" | "fgrep" | "rg")) => {
+            let is_inverse = has_option(arguments, "v", "invert-match");
+            expressions_of_grep(name, arguments).is_none_or(|expressions| {
+                let is_found = |form: &str| {
+                    expressions.iter().any(|it| it.is_match(form.as_bytes()).unwrap_or_default())
+                };
+                forms.iter().all(|form| is_found(form) == is_inverse)
+            })
+        }
+        Some("sed" | "gsed" | "comm" | "fzf" | "jq") => true,
+        _ => false,
+    }
+}
+
+/// The expressions that a `grep` with these arguments searches its input for; `None` if they are not known.
+fn expressions_of_grep(name: &str, arguments: &[Word]) -> Option<Vec<RegexMatcher>> {
+    let has_one = |letters: &str, long: &str| has_option(arguments, letters, long);
+    if has_one("f", "file") {
+        return None;
+    }
+    let is_fixed = name == "fgrep" || has_one("F", "fixed-strings");
+    let is_basic = name == "grep" && !has_one("EP", "extended-regexp") && !has_one("", "perl-regexp");
+    let (mut patterns, mut operand) = (Vec::new(), None);
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let text = word.literal()?;
+        if let Some(pattern) = text.strip_prefix("--regexp=") {
+            patterns.push(pattern.to_owned());
+        } else if text == "--regexp"
+            || text.starts_with('-') && !text.starts_with("--") && text.ends_with('e')
+        {
+            patterns.push(words.next()?.literal()?.into_owned());
+        } else if has("-m -A -B -C", &text) {
+            words.next();
+        } else if !text.starts_with('-') {
+            operand = operand.or(Some(text.into_owned()));
+        }
+    }
+    if patterns.is_empty() {
+        patterns.extend(operand);
+    }
+    let matcher = |pattern: &String| {
+        let special = |c: char| {
+            if is_fixed { ".*^$[]\\|(){}+?".contains(c) } else { is_basic && "|(){}+?".contains(c) }
+        };
+        let (mut expression, mut chars) = (String::new(), pattern.chars().peekable());
+        while let Some(c) = chars.next() {
+            // In a basic one these signs have a meaning behind a backslash.
+            match chars.peek().copied().filter(|next| c == '\\' && is_basic && !is_fixed && special(*next)) {
+                Some(sign) => {
+                    expression.push(sign);
+                    chars.next();
+                }
+                None => {
+                    expression.extend(special(c).then_some('\\'));
+                    expression.push(c);
+                }
+            }
+        }
+        let bounds = match (has_one("x", "line-regexp"), has_one("w", "word-regexp")) {
+            (true, _) => ("^", "$"),
+            (false, true) => ("\\b", "\\b"),
+            (false, false) => ("", ""),
+        };
+        let case = if has_one("i", "ignore-case") { "(?i)" } else { "" };
+        RegexMatcher::new(&format!("{case}{}(?:{expression}){}", bounds.0, bounds.1)).ok()
+    };
+    patterns.iter().map(matcher).collect()
 }

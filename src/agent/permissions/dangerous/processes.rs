@@ -1,6 +1,7 @@
 //! Detects that every process of a user is ended: `kill -9 -1`, `pkill -u me`.
 
 use super::fed::sources;
+use super::printing::is_chosen;
 use super::{CommandLoss, has_option};
 use crate::permissions::programs;
 use crate::permissions::shell::{Analysis, Part, Word, skip_options};
@@ -56,13 +57,14 @@ pub(super) fn find_listed_loss(part: &Part, command: &str, analysis: &Analysis) 
     if is_given && words().any(|word| names_every_process(&word.display())) {
         return found;
     }
-    let (sources, is_chosen) = sources(part, command, analysis);
-    let lists_all = |source: &&Part| {
+    let sources = sources(part, command, analysis);
+    let lists_all = |source: &&&Part| {
         let name = programs::name(&source.words).unwrap_or_default();
         name == "pgrep" && find_loss(&name, &source.words, source).is_some()
             || name == "ps" && source.words.iter().enumerate().skip(1).any(is_of_user)
     };
-    sources.iter().any(lists_all).then_some(found).flatten().filter(|_| !is_chosen)
+    let mut listing = sources.iter().filter(lists_all);
+    listing.any(|source| !is_chosen(source, sources.iter().copied())).then_some(found).flatten()
 }
 
 /// Whether a word of `ps` makes it list the processes of a user, or all; the first may be options without a dash.

@@ -147,7 +147,8 @@ impl<'a> Targets<'a> {
             word.span.start < part.span.start && part.span.end < word.span.end && !self.is_function(part)
         };
         let mut within = self.analysis.parts.iter().filter(is_within);
-        !within.clone().any(printing::chooses) && within.any(printing::prints_any_folder)
+        let filters = within.clone();
+        within.any(|part| printing::prints_any_folder(part) && !printing::is_chosen(part, filters.clone()))
     }
 
     /// Whether a part calls a function of the command, whose commands are judged on their own.
@@ -205,11 +206,11 @@ impl<'a> Targets<'a> {
             }
             Some(word)
         });
-        let is_chosen = within.iter().any(|part| printing::chooses(part));
+        let filters = within.clone();
         let is_given = printing::is_positional(word, self.command);
         let givers =
             self.analysis.parts.iter().filter(|part| is_given && printing::gives(part, self.command));
-        let is_printed = |part: &&Part| !is_chosen || printing::prints_home(part);
+        let is_printed = |part: &&Part| !printing::is_chosen(part, filters.iter().copied());
         let within = within.into_iter().filter(is_printed).chain(givers);
         let printed = within.filter_map(printing::printed_names).flatten();
         printed.chain(shortened).collect()

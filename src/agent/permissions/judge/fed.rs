@@ -87,7 +87,7 @@ impl Judge<'_> {
         analysis: &Analysis,
         scene: &Scene<'_>,
     ) -> Option<PathBuf> {
-        let (sources, _) = sources(part, command, analysis);
+        let sources = sources(part, command, analysis);
         let name = |part: &Part| folders::program(part).into_owned();
         if !sources.is_empty() && sources.iter().all(|source| has(ECHOING, &name(source))) {
             return None;

@@ -346,7 +346,7 @@ fn searches<'a>(part: &'a Part, command: &str, analysis: &'a Analysis) -> Vec<Co
     let feeding =
         analysis.parts.iter().filter(|other| is_filled && found.is_empty() && feeds(other, command));
     let feeding: Vec<&Part> =
-        feeding.chain(sources(part, command, analysis).0).filter(|other| searches(other)).collect();
+        feeding.chain(sources(part, command, analysis)).filter(|other| searches(other)).collect();
     found.extend(feeding.into_iter().map(Cow::Borrowed));
     found
 }
