@@ -2,6 +2,7 @@
 
 mod candidates;
 mod derived;
+mod directories;
 mod found;
 mod outputs;
 mod usual;
@@ -22,8 +23,6 @@ use candidates::{at_home, candidates, in_text, split};
 use derived::{MAX_ENDS, ends_in};
 use values::{edit_value, expansion_edit};
 
-/// The maximum number of directories that a command may be in after its `cd`s.
-const MAX_DIRECTORIES: usize = 6;
 /// The maximum number of words of a part whose links are followed; of the others only the text counts.
 const MAX_RESOLVED: usize = 64;
 /// The maximum number of names on the disk that a pattern is compared with.
@@ -41,10 +40,20 @@ pub(super) enum NamedPath {
     Partly(PathText),
 }
 
-/// How paths are found: `elsewhere` than from the directories of the command, and whether links are followed.
+/// From where relative paths are seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Base {
+    /// The directories of the command.
+    Working,
+    /// The folders with this index among those that parts entered.
+    Entered(usize),
+    Unknown,
+}
+
+/// How paths are found: from where, and whether links are followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Lookup {
-    elsewhere: bool,
+    base: Base,
     follows: bool,
 }
 
@@ -81,6 +90,10 @@ pub(super) struct Scene<'a> {
     directories: Vec<PathText>,
     /// These as paths, where they are fully known. Made once all are there.
     known_directories: OnceCell<Vec<Option<PathBuf>>>,
+    /// The only folders that parts can run in which entered them.
+    entered: RefCell<Vec<Vec<PathBuf>>>,
+    /// See [`Scene::enters_known_folders`].
+    enters_known: OnceCell<bool>,
     /// The values that it assigns to variables; an unknown one is [`PathText::any`].
     values: BTreeMap<String, Vec<PathText>>,
     analysis: &'a Analysis,
@@ -142,7 +155,18 @@ impl<'a> Scene<'a> {
         values: BTreeMap<String, Vec<PathText>>,
     ) -> Self {
         let (folders, paths, known_directories) = (OnceCell::new(), RefCell::default(), OnceCell::new());
-        let mut scene = Scene { places, directories, known_directories, values, analysis, folders, paths };
+        let (entered, enters_known) = (RefCell::default(), OnceCell::new());
+        let mut scene = Scene {
+            places,
+            directories,
+            known_directories,
+            entered,
+            enters_known,
+            values,
+            analysis,
+            folders,
+            paths,
+        };
         for part in &analysis.parts {
             scene.assign(part);
             let name = part.words.first().and_then(Word::literal);
@@ -151,36 +175,6 @@ impl<'a> Scene<'a> {
             }
         }
         scene
-    }
-
-    fn change_directory(&mut self, part: &Part, loops: bool) {
-        let operands = part.words.get(1..).unwrap_or_default();
-        let is_option =
-            |word: &&Word| matches!(word.literal().as_deref(), Some("-P" | "-L" | "-e" | "-@" | "--"));
-        let targets = match operands.iter().find(|word| !is_option(word)) {
-            None => self.home(),
-            Some(word) if word.literal().is_some_and(|text| text == "-" || text.starts_with('+')) => {
-                vec![PathText::any()]
-            }
-            Some(word) => self.texts(word).iter().flat_map(|text| self.expand(text).into_owned()).collect(),
-        };
-        let others = loops && targets.iter().any(|target| !target.is_absolute());
-        let known = self.directories.clone();
-        for target in targets {
-            known.iter().for_each(|from| self.add_directory(target.within(from)));
-        }
-        if others {
-            self.add_directory(PathText::any());
-        }
-    }
-
-    fn add_directory(&mut self, directory: PathText) {
-        let directory = if directory.text().is_some() { directory } else { directory.normalise() };
-        if self.directories.contains(&directory) {
-            return;
-        }
-        let is_full = self.directories.len() >= MAX_DIRECTORIES;
-        self.directories.push(if is_full { PathText::any() } else { directory });
     }
 
     fn home(&self) -> Vec<PathText> {
@@ -323,18 +317,27 @@ impl<'a> Scene<'a> {
         found
     }
 
-    fn resolve_paths(&self, text: &PathText, Lookup { elsewhere, follows }: Lookup) -> Vec<NamedPath> {
-        let unknown = [PathText::any()];
-        let directories = if elsewhere { &unknown } else { self.directories.as_slice() };
-        let known = self.known_directories();
+    fn resolve_paths(&self, text: &PathText, Lookup { base, follows }: Lookup) -> Vec<NamedPath> {
+        let entered = self.entered.borrow();
+        let entered: &[PathBuf] = match base {
+            Base::Entered(at) => entered.get(at).map_or(&[], Vec::as_slice),
+            Base::Working | Base::Unknown => &[],
+        };
+        let (directories, known) = match base {
+            Base::Working => (Cow::Borrowed(&*self.directories), Cow::Borrowed(self.known_directories())),
+            Base::Entered(_) => (
+                entered.iter().map(|folder| PathText::from(folder.as_path())).collect(),
+                entered.iter().cloned().map(Some).collect(),
+            ),
+            Base::Unknown => (Cow::Owned(vec![PathText::any()]), Cow::Owned(vec![None])),
+        };
         let mut found = Vec::new();
         for text in self.expand(text).iter() {
             let is_fixed = text.is_absolute() || text.marks().first() == Some(&Mark::Any);
-            let bases = if is_fixed { directories.get(..1).unwrap_or_default() } else { directories };
+            let bases = if is_fixed { directories.get(..1).unwrap_or_default() } else { &directories };
             let literal = text.text();
             for (at, base) in bases.iter().enumerate() {
-                let known = known.get(at).filter(|_| !elsewhere).and_then(Option::as_ref);
-                match (known, &literal) {
+                match (known.get(at).and_then(Option::as_ref), &literal) {
                     (Some(base), Some(text)) => found.push(NamedPath::from_path(base.join(text), follows)),
                     _ => self.add_path(&text.within(base), follows, &mut found),
                 }
@@ -390,12 +393,12 @@ impl<'a> Scene<'a> {
 
     /// The paths that a text may be, from the directories of the command.
     pub(super) fn paths_of(&self, text: &PathText) -> Rc<[NamedPath]> {
-        self.paths(text, Lookup { elsewhere: false, follows: true })
+        self.paths(text, Lookup { base: Base::Working, follows: true })
     }
 
     /// The paths that a text may be, from where a part runs.
     fn paths_from(&self, text: &PathText, part: &Part) -> Rc<[NamedPath]> {
-        self.paths(text, Lookup { elsewhere: part.elsewhere, follows: true })
+        self.paths(text, Lookup { base: self.base(part), follows: true })
     }
 
     /// The values that the command itself gives to a variable.
@@ -416,44 +419,10 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// The directories that a part may run in; `None` if unknown.
-    pub(super) fn directories_of(&self, part: &Part) -> Option<Vec<PathBuf>> {
-        let known = self.known_directories().iter().filter(|_| !part.elsewhere).cloned();
-        known.collect::<Option<Vec<_>>>().filter(|known| !known.is_empty())
-    }
-
-    /// The directories as paths, where they are fully known.
-    fn known_directories(&self) -> &[Option<PathBuf>] {
-        self.known_directories.get_or_init(|| self.directories.iter().map(PathText::path).collect())
-    }
-
-    /// The only folders that a part can run in, as it runs behind `cd`; `None` if it does not, or they are unknown.
-    pub(super) fn entered_folders(&self, part: &Part) -> Option<Vec<PathBuf>> {
-        if part.entered.is_empty() || !self.analysis.functions.is_empty() {
-            return None;
-        }
-        let below: PathBuf =
-            part.entered.iter().map(|word| word.literal().map(Cow::into_owned)).collect::<Option<_>>()?;
-        let known = self.directories_of(part)?;
-        Some(known.into_iter().map(|folder| in_normal_form(folder.join(&below))).collect())
-    }
-
-    /// The known directories that parts may run in.
-    pub(super) fn working_directories(&self) -> Vec<JudgedPath> {
-        self.known_directories().iter().flatten().map(|path| JudgedPath::new(path)).collect()
-    }
-
-    /// Like [`Scene::working_directories`], with the folders that the commands running a part name: `env -C DIR`.
-    pub(super) fn directories_with_outer(&self, part: &Part) -> Vec<JudgedPath> {
-        let before = part.outer.iter().filter_map(|(words, start)| words.get(1..*start));
-        let named = before.flatten().flat_map(|word| self.folder(word));
-        self.working_directories().into_iter().chain(named.map(|path| JudgedPath::new(&path))).collect()
-    }
-
     /// Whether a word names something that exists.
     pub(super) fn is_there(&self, word: &Word) -> bool {
         self.texts(word).iter().any(|text| {
-            self.paths(text, Lookup { elsewhere: false, follows: false }).iter().any(NamedPath::is_there)
+            self.paths(text, Lookup { base: Base::Working, follows: false }).iter().any(NamedPath::is_there)
         })
     }
 
@@ -498,6 +467,7 @@ impl<'a> Scene<'a> {
         };
         let values = part.values.iter().filter(|(name, _)| is_used(name)).map(|(_, word)| (1, word));
         let subcommands = super::operands::subcommands(part);
+        let seen_from = self.base(part);
         for (index, word) in part.words.iter().enumerate().chain(values) {
             let is_argument = part.words.get(index).is_some_and(|it| std::ptr::eq(it, word));
             if is_argument && super::operands::is_text(part, index) {
@@ -508,7 +478,8 @@ impl<'a> Scene<'a> {
             let is_subcommand = is_argument && subcommands.contains(&index);
             let (texts, is_found) = self.word_texts(part, word);
             // What `find` has found is named from where it runs, wherever it runs the command.
-            let lookup = Lookup { elsewhere: part.elsewhere && !is_found, follows: index < MAX_RESOLVED };
+            let base = if is_found && part.elsewhere { Base::Working } else { seen_from };
+            let lookup = Lookup { base, follows: index < MAX_RESOLVED };
             for text in texts {
                 for candidate in candidates(&text, index == 0) {
                     let counts = changes || candidate.marks().contains(&Mark::Char('/'));
@@ -541,7 +512,7 @@ impl<'a> Scene<'a> {
                 let in_home = if inner.is_empty() { Vec::new() } else { at_home(&text) };
                 let inner = inner.iter().map(|text| (text, Naming::InText));
                 for (text, how) in inner.chain(in_home.iter().map(|text| (text, Naming::AtHome))) {
-                    let paths = self.paths_from(text, part);
+                    let paths = self.paths(text, Lookup { base: seen_from, follows: true });
                     named.extend(paths.iter().cloned().map(|path| PathMention {
                         path,
                         how,

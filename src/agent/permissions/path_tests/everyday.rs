@@ -133,6 +133,49 @@ fn a_pattern_that_lists_names_reads_no_key() {
 }
 
 #[test]
+fn behind_a_folder_that_was_entered_its_names_count_alone() {
+    let stage = Stage::new();
+    std::fs::remove_file(stage.work().join("keys")).unwrap();
+    let rules = stage.permissions(&[("read(./a.txt)", Deny)]);
+    let within = [
+        "cd src && cat *", "cd src && wc -l *", "(cd src && cat a*)", "cd src && ls && cat a.txt | head",
+        "cd src || exit 1; cat *", "if cd src; then cat *; fi", "mkdir -p new && cd new && cp * /tmp/x",
+        "pushd plain && cat * && popd",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Allow], &within);
+    let others = [
+        "cd src; cat *",
+        "cd src || cat *",
+        "cd src & cat *",
+        "! cd src && cat *",
+        "cd $X && cat *",
+        "cd src && cat ../*",
+        "cd src && cat < ../a.txt",
+        "cd src && cd .. && cat *",
+        "cd src && cd - && cat a.txt",
+        "cd src && eval 'cd ..' && cat a.txt",
+        "cd src && (cd ..; cat a.txt)",
+        "cd src && { cd ..; cat a.txt; }",
+        "cd src && bash -c 'cd .. && cat a.txt'",
+        "cd src && env -C .. cat a.txt",
+        "cd src && git -C .. diff --no-index /dev/null a.txt",
+        "cd src && tar c -C .. a.txt",
+        "cd src && cat \"$OLDPWD/a.txt\"",
+        "cd src && find .. -name a.txt | xargs cat",
+        "f() { cd ..; }; cd src && f && cat a.txt",
+        "while cd src && cat a.txt; do cd ..; done",
+        "ln -s . d; cd d && cat a.txt",
+        "cd src || exit 1; cd ..; cat a.txt",
+        "if cd src; then cd ..; cat a.txt; fi",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &others);
+    std::fs::write(stage.work().join("server.pem"), "").unwrap();
+    let within =
+        ["cd src && head -5 *", "cd src && cp * /tmp/d", "cd src && sed -i s/a/b/ *", "cd plain && rm -rf *"];
+    stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Allow], &within);
+}
+
+#[test]
 fn names_from_elsewhere_may_be_those_of_key_files() {
     let stage = Stage::new();
     std::fs::remove_file(stage.work().join("keys")).unwrap();

@@ -4,6 +4,8 @@
 //! every command that `env`, `xargs`, `find -exec`, `sh -c` and similar ones run in turn. Everything that
 //! bash runs is among the parts, or there is a [`Doubt`].
 
+#[cfg(feature = "shell")]
+mod entered;
 mod loose;
 mod simple;
 #[cfg(feature = "shell")]

@@ -9,17 +9,18 @@ use std::ops::Range;
 
 use brush_parser::ast::{
     AndOr, AssignmentName, AssignmentValue, BinaryPredicate, Command, CommandPrefixOrSuffixItem,
-    CompoundCommand, CompoundList, ExtendedTestExpr, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect,
-    Pipeline, Program, RedirectList, SimpleCommand, SourceLocation, UnaryPredicate,
+    CompoundCommand, CompoundList, CompoundListItem, ExtendedTestExpr, IoFileRedirectKind,
+    IoFileRedirectTarget, IoRedirect, Pipeline, Program, RedirectList, SeparatorOperator, SimpleCommand,
+    SourceLocation, UnaryPredicate,
 };
 use brush_parser::{ParserOptions, SourceSpan};
 
+use super::entered::{changes_directory, enter, exits};
 use super::simple::{self, Direction, ParseResult, Redirect, Simple};
 use super::words::{self, DEEPEST, Doubt, Piece, Token, Word};
 
 /// The maximum number of operators in a text that is parsed: the time for it grows with them.
 const MOST_OPERATORS: usize = 1_500;
-
 /// Parses a text that begins at `base` of the whole command.
 pub(super) fn read(text: &str, depth: usize) -> ParseResult {
     let (tokens, doubts) = words::tokens(text, depth);
@@ -201,25 +202,45 @@ impl Walk {
     }
 
     fn program(&mut self, program: &Program) {
-        program.complete_commands.iter().for_each(|list| self.list(list));
+        let mut entered = Vec::new();
+        for list in &program.complete_commands {
+            entered = self.list_behind(list, entered).0;
+        }
     }
 
     fn list(&mut self, list: &CompoundList) {
-        for item in &list.0 {
-            let mut entered = Some(Vec::new());
-            let first = std::iter::once((&item.0.first, true));
-            let next = item.0.additional.iter().map(|next| match next {
+        self.list_behind(list, Vec::new());
+    }
+
+    /// A list behind `cd`s into these folders. Returns the folders entered when it is over, and those if it succeeds.
+    fn list_behind(&mut self, list: &CompoundList, mut before: Vec<Word>) -> (Vec<Word>, Vec<Word>) {
+        let mut succeeded = Vec::new();
+        for CompoundListItem(item, separator) in &list.0 {
+            let start = self.found.commands.len();
+            let mut entered = Some(before.clone());
+            let first = std::iter::once((&item.first, true));
+            let next = item.additional.iter().map(|next| match next {
                 AndOr::And(pipeline) => (pipeline, true),
                 AndOr::Or(pipeline) => (pipeline, false),
             });
+            let mut left = None;
             for (pipeline, is_behind) in first.chain(next) {
                 let start = self.found.commands.len();
                 self.pipeline(pipeline);
+                // `cd x || exit`
+                left = if is_behind || !exits(pipeline) { None } else { entered.clone() };
                 let commands = self.found.commands.get_mut(start..).unwrap_or_default();
                 entered =
                     entered.filter(|_| is_behind).and_then(|entered| enter(pipeline, commands, entered));
             }
+            let is_waited_for = matches!(separator, SeparatorOperator::Sequence);
+            let read = self.found.commands.get(start..).unwrap_or_default();
+            if read.iter().any(changes_directory) {
+                before = left.filter(|_| is_waited_for).unwrap_or_default();
+            }
+            succeeded = entered.filter(|_| is_waited_for).unwrap_or_default();
         }
+        (before, succeeded)
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline) {
@@ -291,8 +312,8 @@ impl Walk {
                 clause.cases.iter().filter_map(|case| case.cmd.as_ref()).for_each(|list| self.list(list));
             }
             CompoundCommand::IfClause(clause) => {
-                self.list(&clause.condition);
-                self.list(&clause.then);
+                let (_, entered) = self.list_behind(&clause.condition, Vec::new());
+                self.list_behind(&clause.then, entered);
                 for other in clause.elses.iter().flatten() {
                     other.condition.iter().for_each(|list| self.list(list));
                     self.list(&other.body);
@@ -451,31 +472,6 @@ impl Walk {
             simple.redirects.push(Redirect { direction, target });
         }
     }
-}
-
-/// Records the folders that were entered before the commands of a pipeline; returns them with the one that it enters.
-/// `None` if that is not known.
-fn enter(pipeline: &Pipeline, commands: &mut [Simple], mut entered: Vec<Word>) -> Option<Vec<Word>> {
-    const CHANGING: [&str; 7] = ["cd", "pushd", "popd", "eval", "source", "command", "builtin"];
-    let name = |simple: &Simple| simple.words.first().and_then(Word::literal).map(Cow::into_owned);
-    let changes = |simple: &Simple| name(simple).is_none_or(|name| CHANGING.contains(&&*name) || name == ".");
-    let is_simple = pipeline.seq.iter().all(|command| matches!(command, Command::Simple(_)));
-    if let ([simple], true) = (&mut *commands, is_simple && !pipeline.bang)
-        && matches!(name(simple).as_deref(), Some("cd" | "pushd"))
-    {
-        let [_, folder] = simple.words.as_slice() else { return None };
-        let is_plain = folder.pieces.iter().all(|piece| matches!(piece, Piece::Text(_) | Piece::Home));
-        let is_other = folder.literal().is_some_and(|text| text.is_empty() || text.starts_with(['-', '+']));
-        entered.push(folder.clone());
-        return Some(entered).filter(|_| is_plain && !is_other);
-    }
-    if commands.iter().any(|simple| !simple.words.is_empty() && changes(simple)) {
-        return None;
-    }
-    commands
-        .iter_mut()
-        .for_each(|simple| simple.entered.splice(0..0, entered.iter().cloned()).for_each(drop));
-    Some(entered)
 }
 
 /// Whether a descriptor other than 0 may lead to a file that is read: it is opened for reading, or is a copy

@@ -36,7 +36,7 @@ const SUFFIXING: [(&str, char, &str); 5] = [
 ];
 
 /// Whether a part may make symbolic links.
-fn makes_links(part: &Part) -> bool {
+pub(super) fn makes_links(part: &Part) -> bool {
     let words = || part.words.iter().skip(1).filter_map(|word| word.pieces.first().and_then(Piece::text));
     let links = |text: &str| LINKING.iter().any(|name| text.contains(name));
     match &*folders::program(part) {
