@@ -235,9 +235,16 @@ pub(super) fn leaves_folders(part: &Part) -> bool {
         "cp" | "scp" => !has("aRrd", "--recursive") && !has("", "--archive"),
         _ => {
             reads_names_only(part) && name != "rm"
-                || BUILDERS.contains(&builder(part).as_ref()) && rewritten_files(part).is_none()
+                || BUILDERS.contains(&builder(part).as_ref())
+                    && rewritten_files(part).is_none()
+                    && !publishes(part)
         }
     }
+}
+
+/// Whether a part puts all of a folder into a package.
+fn publishes(part: &Part) -> bool {
+    has("npm pnpm yarn", &program(part)) && arguments(part).any(|word| has("pack publish", &word))
 }
 
 /// Whether a word may name something outside of the working directory. Git compares files that it does not track

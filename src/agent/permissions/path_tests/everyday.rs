@@ -224,13 +224,17 @@ fn the_home_directory_is_not_given_to_any_program() {
         "ruby -run -e httpd ~",
         "caddy file-server --root ~",
         "darkhttpd ..",
+        "npm pack ~",
+        "npm --prefix ~ publish",
+        "yarn --cwd $HOME pack",
+        "pnpm --dir .. publish",
         "git --work-tree=$HOME add -A",
         "git --git-dir=/tmp/x.git --work-tree=.. add .",
     ];
     let others = [
         "HOME=~ x", "HOME=$HOME npx x", "env HOME=$HOME make", "aws s3 sync src s3://x", "restic backup src",
         "python3 -m http.server -d src", "ls ~", "cd ~", "make -C ..", "npm --prefix .. test", "df ~",
-        "test -d ~", "export X=$HOME", "[ -d ~ ]", "pip install -e ..",
+        "test -d ~", "export X=$HOME", "[ -d ~ ]", "pip install -e ..", "npm pack", "npm publish src",
     ];
     stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Ask], &given);
     stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Allow], &others);
