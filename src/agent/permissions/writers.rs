@@ -88,9 +88,9 @@ const OTHERS: [(&str, &[&str], ProtectedKind); 58] = [
     ("mise", &["trust", "use", "settings"], Startup),
     ("xdg-mime", &["default", "install"], Startup),
     ("xdg-settings", &["set"], Startup),
-    ("code", &["--install-extension"], Startup),
-    ("codium", &["--install-extension"], Startup),
-    ("cursor", &["--install-extension"], Startup),
+    ("code", &["--install-extension", "--add-mcp"], Startup),
+    ("codium", &["--install-extension", "--add-mcp"], Startup),
+    ("cursor", &["--install-extension", "--add-mcp"], Startup),
     ("gh", &["setup-git", "extension", "extensions", "alias", "clone", "--clone"], Git),
     ("pre-commit", &["install", "init-templatedir"], Git),
     ("lefthook", &["install"], Git),
@@ -108,7 +108,7 @@ const OTHERS: [(&str, &[&str], ProtectedKind); 58] = [
     ("taucode", TAU, ProtectedKind::Tau),
 ];
 /// Settings with a command that a program runs later, and subcommands that write such settings, see [`super::dangerous::services`].
-const SETTINGS: [(&str, &str); 17] = [
+const SETTINGS: [(&str, &str); 26] = [
     ("gh", "config set pager|editor|browser"),
     ("aws", "configure set =CREDENTIAL_PROCESS"),
     ("kubectl oc", "config set-credentials --exec-command"),
@@ -123,6 +123,15 @@ const SETTINGS: [(&str, &str); 17] = [
     ("tmux", "set|set-option default-command|default-shell"),
     ("tmux", "set-hook"),
     ("schtasks schtasks.exe", "/create"),
+    ("reg reg.exe", "add"),
+    ("defaults", "write * LoginHook|LogoutHook"),
+    ("gsettings", "set * command"),
+    ("dconf", "write|load"),
+    ("xfconf-query", "-s|--set"),
+    ("glab", "alias set"),
+    ("yarn", "plugin import"),
+    ("code-insiders windsurf", "--install-extension|--add-mcp"),
+    ("amp copilot q qwen", "mcp add"),
     ("launchctl", "submit"),
     ("systemctl", "set-environment"),
     ("update-alternatives alternatives", "--install|--set"),

@@ -65,6 +65,9 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
                 "openssl" => has_word("s_client"),
                 "aws" => has_word("s3"),
                 "git" => has_word("--remote"),
+                "svn" => has_word("cat") || has_word("export"),
+                "gcloud" | "az" => has_word("storage"),
+                "mc" => has_word("cat") || has_word("cp"),
                 name => REMOTE.contains(&name) && is_read(part),
             }
             || decodes(words)

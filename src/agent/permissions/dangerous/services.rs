@@ -57,7 +57,11 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     ),
     ("k kubecolor", "delete /ns|namespace|namespaces|pv|pvc|crd|crds", RESOURCES),
     ("kubectl oc", "delete -A|--all-namespaces", RESOURCES),
-    ("kubectl oc", "delete /all --all", RESOURCES),
+    (
+        "kubectl oc",
+        "delete /all|deploy|deployment|deployments|svc|service|services|sts|statefulset|statefulsets --all",
+        RESOURCES,
+    ),
     ("eksctl kops", "delete", RESOURCES),
     ("helmfile", "destroy", RESOURCES),
     ("etcdctl", "del --prefix|--from-key", DATABASE),
@@ -105,6 +109,8 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     ("s3cmd", "sync --delete-removed", STORED),
     ("mc s3cmd", "rm|del -r|--recursive", STORED),
     ("mc s3cmd", "rb", STORED),
+    ("hadoop hdfs", "fs|dfs -rm -r|-R|-skipTrash", STORED),
+    ("hadoop hdfs", "fs|dfs -rmr", STORED),
     // Forges and registries.
     ("gh glab", "repo|project delete", "it removes the repository, with its issues"),
     ("gh glab", "release|issue|gist|codespace|secret|variable delete|remove", SERVER),
@@ -147,6 +153,13 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     ("curl http https xh", "=DELETE =/_ALL", DATABASE),
     ("curl http https xh", "=DELETE =/*", DATABASE),
     ("flyway", "clean", DATABASE),
+    ("mvn mvnw", "* flyway:clean|liquibase:dropAll", DATABASE),
+    ("gradle gradlew", "* flywayClean|dropAll", DATABASE),
+    ("wp", "db drop|reset|clean", DATABASE),
+    ("drush", "sql-drop|sql:drop", DATABASE),
+    ("mongorestore", "--drop", DATABASE),
+    ("pg_restore", "-c|--clean", DATABASE),
+    ("nats", "stream|str|s purge|rm|delete|del", DATABASE),
     ("liquibase", "dropAll|drop-all", DATABASE),
     // Processes, backups, accounts and keys of this machine.
     ("killall5", "", super::processes::EVERY_PROCESS),
@@ -196,13 +209,15 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     ("hg sl", "revert -a|--all", UNCOMMITTED),
     ("hg", "strip", "it removes commits"),
     ("bfg", "", "it rewrites commits, and what it leaves out is lost"),
+    ("p4", "revert ...|./...|//...", UNCOMMITTED),
     ("svn", "revert -R|--recursive", UNCOMMITTED),
     ("svn", "cleanup --remove-unversioned|--remove-ignored", UNCOMMITTED),
 ];
 
 /// Clients of databases, which take statements as words or input.
 pub(in crate::permissions) const CLIENTS: &str = "psql mysql mariadb sqlite3 duckdb cockroach clickhouse clickhouse-client cqlsh sqlcmd sqlplus \
-                       pgcli mycli litecli usql bq turso mongosh mongo redis-cli valkey-cli wrangler prisma";
+                       pgcli mycli litecli usql bq turso mongosh mongo redis-cli valkey-cli wrangler prisma trino hive beeline \
+                       spark-sql impala-shell snowsql isql osql";
 /// Programs that send what they read to a service.
 const SENDERS: &str = "nc ncat netcat nc.openbsd nc.traditional socat telnet";
 /// Objects of a database that hold data.
