@@ -298,7 +298,69 @@ pub(super) fn is_text(part: &Part, index: usize) -> bool {
             || is_sed && SED.is_first_operand(part, &name, index)
     };
     let is_plain = || !is_sed || programs::takes_data(&part.words, part.more_arguments);
-    is_prose() && is_plain() || is_left_out(part, index)
+    is_prose() && is_plain() || is_left_out(part, index) || is_searched_for(part, index)
+}
+
+/// Programs whose first operand says what they look for in their files, with their options of one letter, without and with
+/// a value. Letters with which they get it otherwise are in neither list.
+const SEARCHING: [(&str, &str, &str); 4] = [
+    ("grep egrep fgrep ggrep zgrep", "abcEFGhHiIlLnoPqrRsUvVwxyzZ0123456789", "ABCmdD"),
+    ("rg", "abchHiIlLnNoPqsSuUvVwxz.0", "ABCEMTdgjmrt"),
+    ("jq gojq jaq", "acCejMnrRsS", ""),
+    ("awk gawk mawk nawk", "", "F"),
+];
+/// Long options of them that do not change which operand it is.
+const SEARCHING_LONG: &str = "--recursive --ignore-case --line-number --count --quiet --files-with-matches --invert-match --word-regexp \
+     --line-regexp --extended-regexp --fixed-strings --only-matching --color --hidden --no-ignore --smart-case --no-heading \
+     --include --exclude --exclude-dir --raw-output --compact-output --exit-status --slurp --null-input --sort-keys";
+
+/// Whether a word is the first operand of a program of [`SEARCHING`], and names no file there.
+fn is_searched_for(part: &Part, index: usize) -> bool {
+    let name = programs::name(&part.words).unwrap_or_default();
+    let Some((_, flags, valued)) = SEARCHING.iter().find(|(names, ..)| has(names, &name)) else {
+        return false;
+    };
+    // Further arguments, and the files of settings that variables name, may hold options.
+    if part.more_arguments || !part.assigned.is_empty() {
+        return false;
+    }
+    let (mut at, mut first, mut ends) = (1, None, false);
+    while let Some(word) = part.words.get(at) {
+        let literal = word.literal();
+        match literal.as_deref() {
+            None if word.may_be_option() && !ends => return false,
+            Some("--") => ends = true,
+            Some(text) if text.starts_with("--") && !ends => {
+                let (option, value) =
+                    text.split_once('=').map_or((text, None), |(option, it)| (option, Some(it)));
+                let takes_next = value.is_none() && option.ends_with("lude");
+                if takes_next || !has(SEARCHING_LONG, option) {
+                    return false;
+                }
+            }
+            Some(text) if text.len() > 1 && text.starts_with('-') && !ends => {
+                let letters = text.trim_start_matches('-').trim_start_matches(|c| flags.contains(c));
+                match letters.chars().next() {
+                    Some(letter) if !valued.contains(letter) => return false,
+                    Some(_) if letters.len() == 1 => at += 1,
+                    Some(_) | None => {}
+                }
+            }
+            None | Some(_) => first = first.or(Some(at)),
+        }
+        if first.is_some_and(|first| first != index) {
+            return false;
+        }
+        at += 1;
+    }
+    let text = part.words.get(index).and_then(Word::literal).unwrap_or_default();
+    // These programs open files by names in their texts.
+    let opening: &[char] = match *flags {
+        "" => &['"', '<', '>', '|', '(', '@'],
+        _ if name.ends_with('q') => &['"'],
+        _ => &[],
+    };
+    first == Some(index) && !text.contains(opening)
 }
 
 /// Programs that copy all operands but the last to that one, and their options without a value that change nothing about it.

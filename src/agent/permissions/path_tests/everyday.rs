@@ -176,6 +176,33 @@ fn behind_a_folder_that_was_entered_its_names_count_alone() {
 }
 
 #[test]
+fn what_a_program_looks_for_is_no_file() {
+    let stage = Stage::new();
+    let rules = stage.permissions(&[("read(**/.env)", Deny)]);
+    let patterns = [
+        "jq .env package.json", "jq -r .env config.json", "gojq .env a.json", "jq -r '.env | keys' a.json",
+        "rg .env src", "rg -n --hidden .env a.txt", "rg -t rust -A 3 .env src", "grep -n .env README.md",
+        "grep -A3 -m 1 -- .env README.md", "grep -rn --include='*.rs' .env src", "ls -a | grep .env",
+        "git ls-files | grep .env", "grep -qxF .env .gitignore", "awk '/.env/' README.md",
+        "awk -F: '/.env/ {print $2}' README.md",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Allow], &patterns);
+    let files = [
+        "grep -f .env", "grep -nf .env a.txt", "grep x .env", "grep .env .env", "grep -e x .env",
+        "grep .env -e x", "grep -ie x .env", "grep --regexp=x .env", "grep --reg x .env",
+        "grep --fil .env a.txt", "grep .env $X", "grep -- .env $X", "grep -A .env", "grep .env -- .env",
+        "grep --exclude-from .env x", "grep --include x .env", "grep -A3 x .env", "grep -d skip x .env",
+        "rg x .env", "rg --files .env", "rg -e x .env", "rg .env -f a.txt", "rg -uu .env", "grep -r .env .",
+        "RIPGREP_CONFIG_PATH=a.txt rg .env", "jq . .env", "jq -f .env", "jq .env -f a.jq",
+        "jq -n --rawfile a .env '$a'", "jq --slurpfile a .env .", "jq --args . .env", "jq -nL .env x",
+        "yq .env", "awk 1 .env", "awk -f .env", "awk '{getline x < \".env\"}' a.txt",
+        "awk -v x=.env '{getline y < x}' a.txt", "echo .env | xargs cat", "echo x | xargs grep .env",
+        "find . -exec grep .env {} +",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &files);
+}
+
+#[test]
 fn names_from_elsewhere_may_be_those_of_key_files() {
     let stage = Stage::new();
     std::fs::remove_file(stage.work().join("keys")).unwrap();
