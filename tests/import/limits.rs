@@ -75,23 +75,6 @@ fn what_is_off_or_denied_there_stays_so() {
             "edits",
         ),
         (
-            ".config/opencode/opencode.json",
-            r#"{"mcp": {"gh": {"type": "local", "command": ["ghsrv"]}, "ci": {"type": "local", "command": ["cisrv"]}},
-                "tools": {"gh_*": false, "c*": false, "write": false, "tw_x": false, "*": false},
-                "permission": {"gh_read": "deny", "gh_all": {"x": "deny"}, "write": "allow"}}"#,
-            &[
-                "tools.gh_*: false permissions.deny: mcp__gh__*",
-                "tools.c*: false permissions.deny: mcp__ci__*",
-                "tools.write: false permissions.deny: edit",
-                "tools.tw_x: false left: tau has no tool of this name",
-                "tools.*: deny left: tau has no rule for all tools",
-                "permission.gh_read: deny permissions.deny: mcp__gh__read",
-                "permission.gh_all x: deny left: tools of MCP servers have no patterns",
-                "permission.write: allow permissions.allow: write",
-            ],
-            "mcp__gh__all",
-        ),
-        (
             ".gemini/settings.json",
             r#"{"tools": {"exclude": ["write_file"], "sandbox": true}, "mcp": {"allowed": ["a"]}, "maxTurns": 3,
                 "general": {"defaultApprovalMode": "plan"}, "mcpServers": {"b": {"command": "bsrv"}}}"#,
@@ -106,6 +89,28 @@ fn what_is_off_or_denied_there_stays_so() {
     ] {
         assert_imported(file, text, lines, unwritten);
     }
+}
+
+/// The tools of a server are its own there, and are denied by the name of the server here.
+#[test]
+fn denied_tools_of_servers_stay_denied() {
+    assert_imported(
+        ".config/opencode/opencode.json",
+        r#"{"mcp": {"gh": {"type": "local", "command": ["ghsrv"]}, "ci": {"type": "local", "command": ["cisrv"]}},
+            "tools": {"gh_*": false, "c*": false, "write": false, "tw_x": false, "*": false},
+            "permission": {"gh_read": "deny", "gh_all": {"x": "deny"}, "write": "allow"}}"#,
+        &[
+            "tools.gh_*: false permissions.deny: mcp__gh__*",
+            "tools.c*: false permissions.deny: mcp__ci__*",
+            "tools.write: false permissions.deny: edit",
+            "tools.tw_x: false left: tau has no tool of this name",
+            "tools.*: deny left: tau has no rule for all tools",
+            "permission.gh_read: deny permissions.deny: mcp__gh__read",
+            "permission.gh_all x: deny left: tools of MCP servers have no patterns",
+            "permission.write: allow permissions.allow: write",
+        ],
+        "mcp__gh__all",
+    );
 }
 
 /// A server that is denied there is not started here.

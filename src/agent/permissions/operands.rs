@@ -288,8 +288,11 @@ fn may_be_any_option(word: &Word) -> bool {
 pub(super) fn is_text(part: &Part, index: usize) -> bool {
     let name = programs::name(&part.words).unwrap_or_default();
     let text = part.words.get(index).and_then(|word| word.pieces.first()).and_then(Piece::text);
-    // It names folders of programs.
-    if text.is_some_and(|text| text.starts_with("PATH=")) && (name == "env" || DECLARING.contains(&&*name)) {
+    // It names folders of programs, or options of the shell.
+    if name == "shopt"
+        || text.is_some_and(|text| text.starts_with("PATH="))
+            && (name == "env" || DECLARING.contains(&&*name))
+    {
         return true;
     }
     let is_sed = has(SED.programs, &name);
@@ -415,7 +418,10 @@ pub(super) fn is_left_out(part: &Part, index: usize) -> bool {
         "find" => is_left_out_by_find(part, index),
         "zip" if !is_option(&text) => {
             // The list behind it ends with `@`.
-            let ends = |at: &usize| literal(Some(*at)) == "@" || is_option(&literal(Some(*at)));
+            let ends = |at: &usize| {
+                let text = literal(Some(*at));
+                text == "@" || is_option(&text)
+            };
             let end = (1..index).rev().find(ends);
             end.is_some_and(|at| ZIP.has_value(part, &name, at + 1))
         }

@@ -286,6 +286,7 @@ fn commands_of_a_working_day_are_not_asked_about() {
         "shopt -s globstar; ls **/*.rs",
         "shopt -s globstar; sed -i s/a/b/ src/**/*.rs",
         "shopt -s dotglob; ls -d plain/*",
+        "shopt -s dotglob; ls src/*",
         "shopt -s dotglob; rm -rf plain/*",
     ];
     stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Allow], &lists);

@@ -6,7 +6,7 @@ use super::{Mark, PathText, marks_within};
 /// A place, and anything below it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::permissions) struct Area {
-    /// What is below the place, which begins with its own text.
+    /// The text of the place with everything below it, which begins with its own.
     below: PathText,
     /// The length of its own text, in marks.
     length: usize,

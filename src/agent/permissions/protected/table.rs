@@ -215,7 +215,7 @@ fn names_of(path: &[Mark]) -> impl Iterator<Item = &[Mark]> {
 }
 
 /// The anchor of a place of the table, and its path from there.
-fn anchored(path: &'static str) -> (Anchor, &'static str) {
+fn split_anchor(path: &'static str) -> (Anchor, &'static str) {
     if let Some(rest) = path.strip_prefix("~/") {
         (Anchor::Home, rest)
     } else if let Some(rest) = path.strip_prefix("**/") {
@@ -227,13 +227,13 @@ fn anchored(path: &'static str) -> (Anchor, &'static str) {
 
 /// The first name of a place of the table, in lower case.
 fn first_name(path: &'static str) -> Cow<'static, str> {
-    let name = anchored(path).1.split('/').next().unwrap_or_default();
+    let name = split_anchor(path).1.split('/').next().unwrap_or_default();
     super::lower(Cow::Borrowed(name))
 }
 
 impl Place {
     fn new(kind: ProtectedKind, path: &'static str) -> Self {
-        let (anchor, rest) = anchored(path);
+        let (anchor, rest) = split_anchor(path);
         let rest = rest.to_lowercase();
         let text = if anchor == Anchor::Root { format!("/{rest}") } else { rest };
         let area = path_text::of_glob(&text).first().map(Area::new).unwrap_or_default();
