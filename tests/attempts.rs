@@ -447,8 +447,8 @@ async fn undo_asks_about_an_attempt_that_was_taken_while_a_command_ran() {
         script(&home, "touch taken").await;
         taken
     };
-    let (taken, ran) =
-        tokio::join!(take, tau(&home, &["-p", "--session-id", id, "--model", "own/b", "work"]));
+    let work_on = ["-p", "--session-id", id, "--model", "own/b", "work"];
+    let (taken, ran) = tokio::join!(take, tau(&home, &work_on));
     assert_eq!((taken.code, ran.code), (0, 0), "{}{}", taken.err, ran.err);
     let undone = tau(&home, &["undo", id, "--to", "1", "--yes"]).await;
     assert_eq!(undone.code, 0, "{}", undone.err);
