@@ -35,10 +35,10 @@ fn a_look_leaves_the_end_of_the_last_run_as_it_was() {
 #[test]
 fn a_session_that_was_deleted_does_not_begin_again_with_other_rights() {
     let home = Home::new();
-    let id = home.background(&answering(Duration::ZERO, "an answer"), "a question");
-    assert_eq!(home.run(&["wait", &id]).0, Some(0));
+    let id = home.background(&answering(Duration::from_secs(60), "never"), "a question");
     let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
-    screen.wait_for("an answer");
+    screen.wait_for("a question");
+    assert_eq!(home.run(&["stop", &id]).0, Some(0));
     kill_process(process_of(home.0.path(), &id), Signal::KILL).unwrap();
     screen.wait_for("the process of the session has ended");
     std::fs::remove_dir_all(home.at("tau/sessions")).unwrap();
@@ -59,7 +59,9 @@ fn a_conversation_that_was_taken_back_stays_so() {
     let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
     screen.wait_for("the second");
     screen.type_keys("/undo\r");
-    screen.wait_for("the first");
+    screen.wait_for("Rewind to before");
+    screen.type_keys("\r");
+    screen.wait_for("Before “the second”");
     screen.type_keys("\r");
     screen.wait_for("took the conversation back");
     screen.type_keys("\x15\x04");

@@ -7,7 +7,7 @@ use tau::agent::protocol::event::{
     Question, QuestionEvent, QueueEvent, SessionEvent, SettingsEvent, TaskEvent,
 };
 use tau::agent::protocol::message::Usage;
-use tau::agent::protocol::outline::{Outline, RowKind};
+use tau::agent::protocol::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::protocol::query::{ContextUsage, Query, QueryAnswer};
 use tau::agent::protocol::session_row::SessionOrigin;
 use tau::agent::provider::StreamEvent;
@@ -91,7 +91,8 @@ async fn the_tree_is_told_and_gone_about_in() {
     let outline = tree(&mut bench).await;
     let children = |id: &str| {
         let at = outline.rows.iter().position(|row| row.id == id);
-        outline.rows.iter().filter(|row| row.parent == at).count()
+        let is_said = |row: &&OutlineRow| row.kind != RowKind::Setting;
+        outline.rows.iter().filter(is_said).filter(|row| row.parent == at).count()
     };
     assert_eq!(children(&row(&outline, "one").id), 2, "{outline:?}");
     // To an answer: the conversation continues after it.

@@ -115,7 +115,7 @@ async fn denials_of_other_agents_take_tools_away() {
         ),
         (
             "quiet",
-            "tools: {write: false, bash: false, jobs: false, \"gre*\": false, delegate: false}",
+            "tools: {write: false, bash: false, jobs: false, \"gre*\": false, delegate: false, ask_user: false}",
             "read",
             "",
         ),

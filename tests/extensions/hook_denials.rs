@@ -137,7 +137,7 @@ async fn a_hook_in_the_background_is_not_awaited() {
     let place = with_hook_of_others("PreToolUse", &slow);
     let wait = json!({"command": "until test -e started; do sleep 0.05; done; echo fine"});
     let (result, said) = place.calls("bash", &wait).await;
-    assert!(result.contains("fine") && said.is_empty(), "{result} {said}");
+    assert!(result.contains("fine") && !said.contains("hook"), "{result} {said}");
 }
 
 /// The prompt is not sent without what a hook kept from running.

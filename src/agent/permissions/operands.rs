@@ -220,7 +220,7 @@ impl Syntax {
         let option = literal(index.checked_sub(1)?).filter(|text| is_option(text));
         let (mut takes_next, mut is_first) = (Some(false), true);
         for (at, word) in part.words.iter().enumerate().take(index).skip(start) {
-            let before = std::mem::replace(&mut takes_next, Some(false));
+            let before = takes_next.replace(false);
             if before == Some(true) {
                 continue;
             }

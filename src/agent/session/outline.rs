@@ -175,7 +175,11 @@ fn words(body: &Body, titles: &HashMap<String, String>) -> (RowKind, String) {
             None => (RowKind::Setting, format!("label removed: {target_id}")),
         },
         Body::SessionInfo { name } => (RowKind::Setting, format!("name: {name}")),
-        Body::Other { .. } => (RowKind::Setting, "entry of another program".to_owned()),
+        Body::Other { line } => {
+            let is_own = line.contains("\"customType\":\"tau.");
+            let text = if is_own { "note of tau" } else { "entry of another program" };
+            (RowKind::Setting, text.to_owned())
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 //! another one may have the session, or is started.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
@@ -25,8 +24,8 @@ pub(super) struct OwnSession {
     directory: PathBuf,
     headers: fn(&str) -> Headers,
     http: Mutex<TauServer>,
-    /// Whether the session had a file: it is not begun again after it was deleted.
-    is_saved: AtomicBool,
+    /// The session that had a file: it is not begun again after it was deleted.
+    saved: Mutex<String>,
 }
 
 /// The report that no process has the session open.
@@ -42,8 +41,8 @@ impl OwnSession {
     ) -> Result<Self, Failure> {
         let (paths, network) = (paths.clone(), network.clone());
         let http = Mutex::new(client_for(found, &network, headers)?);
-        let (directory, is_saved) = (found.record.directory.clone(), AtomicBool::default());
-        Ok(OwnSession { paths, network, directory, headers, http, is_saved })
+        let (directory, saved) = (found.record.directory.clone(), Mutex::default());
+        Ok(OwnSession { paths, network, directory, headers, http, saved })
     }
 
     /// The client for its requests.
@@ -87,7 +86,11 @@ impl OwnSession {
         let (root, id) = (self.paths.sessions(), session.to_owned());
         let file = tokio::task::spawn_blocking(move || list::of_id(&root, &id)).await;
         let is_there = file.is_ok_and(|file| file.is_some());
-        self.is_saved.fetch_or(is_there, Ordering::Relaxed) && !is_there
+        let mut saved = self.saved.lock();
+        if is_there {
+            session.clone_into(&mut saved);
+        }
+        *saved == session && !is_there
     }
 }
 

@@ -145,7 +145,7 @@ impl Attempts {
             Git::within(&here.top).text(&["rev-parse", "--verify", "--quiet", &self.reference("base")]);
         let dir = folder_below(&here.top, self.below());
         let Repository { top, common } = here.clone();
-        (base.ok()? == self.base).then(|| Attempts { dir, top, repository: common, ..self })
+        (base.ok()? == self.base).then_some(Attempts { dir, top, repository: common, ..self })
     }
 
     /// The reference that keeps the files they began with, or those of an attempt.

@@ -69,7 +69,7 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
             for (name, server) in fields(&state, "mcpServers") {
                 match denied.iter().any(|entry| is_denied(entry, name, server)) {
                     true => {
-                        found.leave_out(&file, format!("MCP server {name}"), "deniedMcpServers denies it")
+                        found.leave_out(&file, format!("MCP server {name}"), "deniedMcpServers denies it");
                     }
                     false => add_server(&mut found, &file, name, server, Variables::Braces),
                 }
