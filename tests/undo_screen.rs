@@ -177,7 +177,7 @@ async fn undo_writes_nothing_through_a_link_on_the_screen_or_from_the_shell() {
     let url = server.url();
     let script = format!(
         "echo mine >$HOME/.bashrc; \"$TAU_BIN\" --base-url {url} --api-key x --model m; \
-         \"$TAU_BIN\" undo --to 2 --conflicts old --yes; printf 'all %s\n' over; read line"
+         \"$TAU_BIN\" undo --to 1 --conflicts old --yes; printf 'all %s\n' over; read line"
     );
     let screen = Screen::program(std::path::Path::new("/bin/bash"), &["-c", &script], 100, 30);
     screen.wait_for("ask for something");

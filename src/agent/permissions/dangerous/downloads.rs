@@ -43,6 +43,20 @@ fn is_of(words: &[Word], list: &[&str]) -> bool {
     programs::name(words).is_some_and(|name| list.contains(&name.as_ref()))
 }
 
+/// Whether a word makes a program one that downloads.
+fn downloads_by_word(name: &str, words: &[Word]) -> bool {
+    let has_word = |sought: &str| words.iter().any(|word| has_text(word, sought));
+    match name {
+        "openssl" => has_word("s_client"),
+        "aws" => has_word("s3"),
+        "git" => has_word("--remote"),
+        "svn" => has_word("cat") || has_word("export"),
+        "gcloud" | "az" => has_word("storage"),
+        "mc" => has_word("cat") || has_word("cp"),
+        _ => false,
+    }
+}
+
 /// The danger of a command that downloads something and runs an unknown text, or the file it downloads to, and its
 /// place in the command.
 pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Option<(String, Range<usize>)> {
@@ -59,17 +73,9 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
     };
     let is_download = |(part, words): &&Command<'_>| {
         let Some(name) = programs::name(words) else { return false };
-        let has_word = |sought: &str| words.iter().any(|word| has_text(word, sought));
         DOWNLOADING.contains(&name.as_ref())
-            || match name.as_ref() {
-                "openssl" => has_word("s_client"),
-                "aws" => has_word("s3"),
-                "git" => has_word("--remote"),
-                "svn" => has_word("cat") || has_word("export"),
-                "gcloud" | "az" => has_word("storage"),
-                "mc" => has_word("cat") || has_word("cp"),
-                name => REMOTE.contains(&name) && is_read(part),
-            }
+            || downloads_by_word(&name, words)
+            || REMOTE.contains(&name.as_ref()) && is_read(part)
             || decodes(words)
     };
     let mut downloads: Vec<Command<'_>> = commands.iter().filter(is_download).cloned().collect();

@@ -136,7 +136,7 @@ fn what_a_search_finds_in_the_project_may_be_protected() {
     stage.check(&none, PermissionMode::Auto, &[Ask], &others);
 }
 
-/// What looks like an option that leaves something out is no option there, or has no value.
+/// A word that looks like an option which leaves something out is no option there, or has no value.
 const NOT_LEFT_OUT: &[&str] = &[
     "grep zzz -v ~/.ssh/id_rsa",
     "grep zzz -hv ~/.ssh/id_rsa",
