@@ -177,7 +177,7 @@ async fn undo_writes_nothing_through_a_link_on_the_screen_or_from_the_shell() {
     let url = server.url();
     let script = format!(
         "echo mine >$HOME/.bashrc; \"$TAU_BIN\" --base-url {url} --api-key x --model m; \
-         \"$TAU_BIN\" undo --to 1 --conflicts old --yes; printf 'all %s\n' over; read line"
+         \"$TAU_BIN\" undo --to 2 --conflicts old --yes; printf 'all %s\n' over; read line"
     );
     let screen = Screen::program(std::path::Path::new("/bin/bash"), &["-c", &script], 100, 30);
     screen.wait_for("ask for something");
@@ -191,7 +191,8 @@ async fn undo_writes_nothing_through_a_link_on_the_screen_or_from_the_shell() {
     screen.wait_for("2 files");
     screen.type_keys("\r");
     screen.wait_for("Files and conversation");
-    screen.type_keys("\r");
+    // The conversation stays, so the shell can undo the same prompt.
+    screen.type_keys("\x1b[B\r");
     for file in ["d/.bashrc", "d/.profile"] {
         screen.wait_for(&format!("{file}: a link is on the way to it"));
         screen.type_keys("old\r");
