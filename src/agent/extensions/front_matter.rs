@@ -126,7 +126,7 @@ impl FrontMatter {
         line.get(line.len() - rest..).map(str::trim).filter(|rest| !rest.is_empty())
     }
 
-    /// The note that hooks here are not used: nothing guards what they would.
+    /// The note that hooks here are not used, so what they would check is not checked.
     pub fn unused_hooks(&self) -> Option<String> {
         self.get("hooks")
             .map(|_| "its hooks are not used: tau runs those of settings and packages".to_owned())

@@ -304,8 +304,8 @@ pub(super) fn is_text(part: &Part, index: usize) -> bool {
     is_prose() && is_plain() || is_left_out(part, index) || is_searched_for(part, index)
 }
 
-/// Programs whose first operand says what they look for in their files, with their options of one letter, without and with
-/// a value. Letters with which they get it otherwise are in neither list.
+/// Programs whose first operand is what they search for, with their one-letter options without and with a value. Letters
+/// that supply the pattern themselves are in neither list.
 const SEARCHING: [(&str, &str, &str); 4] = [
     ("grep egrep fgrep ggrep zgrep", "abcEFGhHiIlLnoPqrRsUvVwxyzZ0123456789", "ABCmdD"),
     ("rg", "abchHiIlLnNoPqsSuUvVwxz.0", "ABCEMTdgjmrt"),

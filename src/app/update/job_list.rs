@@ -113,7 +113,7 @@ pub(super) fn move_to_background(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Leaves the session to the background, unless what ends with the screen is at work or is saved nowhere.
+/// Leaves the session running in the background, unless it is not saved or attempts would end with the screen.
 pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.boot.attached.is_none() && model.status.mirror.session.file.is_none() {
         model.remark("this session is not saved (--no-session), so it cannot be left running: /quit ends it");

@@ -267,7 +267,7 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Comman
     }
 }
 
-/// Whether a program of [`DESTROYING`] only shows something: with an option at the beginning, as that is no value.
+/// Whether a program of [`DESTROYING`] only shows something, by its first argument: a later one may be a value.
 fn only_shows(name: &str, arguments: &[Word]) -> bool {
     let Some(first) = arguments.first().and_then(Word::literal) else { return false };
     let mut own = SHOWING.iter().filter(|(programs, _)| has(programs, name));

@@ -35,7 +35,7 @@ const TELLING: &str = "printenv env getent set declare export xdg-user-dir";
 const HOME: &str = "home homedir expanduser getpwuid getpwnam userprofile";
 /// Programs among them that print one line.
 const ONE_LINE: &str = "pwd echo printf realpath readlink dirname";
-/// Programs that print names in an order that they are told.
+/// Programs whose options set the order of the names they print.
 const ORDERING: &str = "ls find fd fdfind tree du";
 /// A line with the name of any file, and as it may look before the name is cut out of it.
 const ANY_LINE: [&str; 2] = ["zq", "?? zq"];

@@ -29,7 +29,7 @@ impl PathText {
     }
 }
 
-/// The files in these folders whose names match. Each name takes one of what is left.
+/// The files in these folders whose names match. Each name that is read counts against `left`.
 fn matching(folders: &[PathBuf], part: &[Mark], left: &mut usize) -> Vec<PathBuf> {
     let (mut found, mut letters) = (Vec::new(), Vec::new());
     for folder in folders {
