@@ -26,7 +26,6 @@ use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::{QuestionAnswer, QuestionCommand, TaskCommand};
 use tau_protocol::event::{QuestionEvent, RunEvent, SettingsEvent, ShellEvent, TaskEvent, TurnEvent};
-use tau_protocol::message::Message;
 use tau_protocol::query::{QueryAnswer, TypedQuery, ask};
 use tau_tools::user_error::UserError;
 
@@ -320,11 +319,6 @@ impl LiveSession {
     pub fn read_facts<T>(&self, read: impl FnOnce(&Facts, &EventLog) -> T) -> T {
         let state = self.state.lock();
         read(&state.facts, &state.log)
-    }
-
-    /// The last message of the conversation.
-    pub fn last_message(&self) -> Option<Arc<Message>> {
-        self.state.lock().opening.last_message()
     }
 
     /// Sends a command of another program. Fails when the session has ended: its agent may work in another one by now.

@@ -213,11 +213,6 @@ impl Opening {
         }
     }
 
-    /// The last message.
-    pub fn last_message(&self) -> Option<Arc<Message>> {
-        self.messages.last().cloned()
-    }
-
     /// The initial events for a screen of the session of which `known` is known.
     pub fn events(&self, known: &SessionMirror) -> Vec<AgentEvent> {
         let mut events: Vec<AgentEvent> = Vec::new();

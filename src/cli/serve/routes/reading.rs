@@ -1,7 +1,7 @@
 //! Reading sessions: events, history, commands, documents.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::Json;
@@ -88,10 +88,7 @@ pub(super) async fn history(
     let runs = || live.as_ref().is_some_and(|live| live.read_facts(|facts, _| facts.mirror.running));
     let ran = runs();
     let (mut page, missing) = match path {
-        Some(path) => {
-            let session = open_branch(path, live.as_deref()).await?;
-            blocking(move || read_page(&session, params.before)).await??
-        }
+        Some(path) => blocking(move || read_page(&path, params.before)).await??,
         None => (
             HistoryOfSession {
                 messages: Vec::new(),
@@ -115,39 +112,13 @@ pub(super) async fn history(
     Ok(Json(page))
 }
 
-/// The session of a file, at the place of the conversation: a live one may have been taken back, which its file does
-/// not say.
-async fn open_branch(path: PathBuf, live: Option<&LiveSession>) -> Result<Session, Problem> {
-    let file = path.clone();
-    let session =
-        blocking(move || Session::open_tail(&file, Access::Read, TAIL)).await?.map_err(unreadable)?;
-    let Some(live) = live.filter(|live| !ends_like(&session, live)) else { return Ok(session) };
-    let outline = live.ask(ask::Outline).await?.0.map_err(Problem::failed)?;
-    let mut session = blocking(move || Session::open_as(&path, Access::Read)).await?.map_err(unreadable)?;
-    let row = |at: Option<usize>| at.and_then(|at| outline.rows.get(at));
-    let mut branch = std::iter::successors(row(outline.leaf), |below| row(below.parent));
-    // The last entries may not be saved yet.
-    if !branch.any(|entry| session.go_to(Some(&entry.id))) {
-        session.go_to(None);
-    }
-    Ok(session)
-}
-
-/// Whether the conversation of a file ends with the last message of the live session, or with results that this has
-/// added to it.
-fn ends_like(session: &Session, live: &LiveSession) -> bool {
-    let name = |message: Option<&Arc<Message>>| message.map(|message| name(&protocol::message(message)));
-    let (messages, missing) = (session.context().messages, missing_results(session));
-    let last = name(live.last_message().as_ref());
-    last == name(messages.last()) || last.is_some() && last == name(missing.last())
-}
-
 fn unreadable(error: SessionError) -> Problem {
     Problem::failed(error.to_string())
 }
 
 /// A page, and the results that calls at the end of the session do not have.
-fn read_page(session: &Session, before: Option<u64>) -> Result<(HistoryOfSession, Vec<Value>), Problem> {
+fn read_page(path: &Path, before: Option<u64>) -> Result<(HistoryOfSession, Vec<Value>), Problem> {
+    let session = Session::open_tail(path, Access::Read, TAIL).map_err(unreadable)?;
     let from = PageFrom::Before { position: before };
     let page = session.branch_page(from, PageGoal::Next).map_err(unreadable)?;
     let records =
@@ -161,7 +132,7 @@ fn read_page(session: &Session, before: Option<u64>) -> Result<(HistoryOfSession
         last_event_id: None,
         replay_from: None,
     };
-    Ok((history, records(&missing_results(session))))
+    Ok((history, records(&missing_results(&session))))
 }
 
 /// Cuts a page off at a moment, so that the later events repeat no message: newer messages are at its end.
