@@ -1,6 +1,7 @@
 //! Models of clouds by the credentials of the clouds' own tools: the real program, and the services of the clouds
 //! on loopback, which check signatures, assertions and headers.
 
+mod addresses;
 mod federation;
 
 use std::collections::HashMap;

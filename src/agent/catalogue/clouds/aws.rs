@@ -16,6 +16,7 @@ use crate::provider::aws_key::AwsKey;
 use crate::provider::sigv4::{AwsCredentials, Signing, sign};
 use tau_protocol::model::Model;
 use tau_tools::hashes::hexadecimal;
+use tau_tools::shell_word::quote;
 use tau_tools::user_error::UserError;
 
 /// The region in the address of the catalogue.
@@ -32,7 +33,7 @@ type ExpiringCredentials = (AwsCredentials, Option<i64>);
 pub(super) async fn find(finder: &Finder, hidden: &[String]) -> Result<ExpiringKey, UserError> {
     let (credentials, expires) = credentials(finder, hidden).await?;
     // Whoever sets an address has decided where requests go.
-    let region = match endpoint(finder) {
+    let region = match endpoint(finder, "bedrock_runtime") {
         Some(_) => any_region(finder),
         None => region(finder)?,
     };
@@ -45,12 +46,24 @@ pub(super) fn address(finder: &Finder, model: &Model) -> Option<String> {
     let usual = format!("https://bedrock-runtime.{REGION}.amazonaws.com");
     let path = model.base_url.strip_prefix(&usual)?;
     let usual = || format!("https://bedrock-runtime.{}.amazonaws.com", any_region(finder));
-    let host = endpoint(finder).unwrap_or_else(usual);
+    let host = endpoint(finder, "bedrock_runtime").unwrap_or_else(usual);
     Some(format!("{}{path}", host.trim_end_matches('/')))
 }
 
-fn endpoint(finder: &Finder) -> Option<String> {
-    finder.first(&["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"])
+/// The address that is set for a service, or for all: in variables, or in the profile.
+///
+/// Source: docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html.
+fn endpoint(finder: &Finder, service: &str) -> Option<String> {
+    let profile = Files::read(finder).of_process(finder);
+    let ignored = finder.var("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
+    let ignored = ignored.or_else(|| profile.get("ignore_configured_endpoint_urls").cloned());
+    if ignored.is_some_and(|ignored| ignored.eq_ignore_ascii_case("true")) {
+        return None;
+    }
+    let variable = format!("AWS_ENDPOINT_URL_{}", service.to_ascii_uppercase());
+    let in_profile =
+        || profile.get(&format!("{service}.endpoint_url")).or_else(|| profile.get("endpoint_url"));
+    finder.first(&[&variable, "AWS_ENDPOINT_URL"]).or_else(|| in_profile().cloned())
 }
 
 /// The region that is set. Fails without one: which region a request goes to is nothing to guess.
@@ -95,6 +108,14 @@ impl Files {
 
     fn profile(&self, name: &str) -> BTreeMap<String, String> {
         profile(&self.config, &self.credentials, name)
+    }
+
+    /// The profile of this process, with what its `services` say.
+    fn of_process(&self, finder: &Finder) -> BTreeMap<String, String> {
+        let mut settings = self.profile(&profile_name(finder));
+        let services = settings.get("services").and_then(|name| self.config.get(&format!("services {name}")));
+        settings.extend(services.cloned().unwrap_or_default());
+        settings
     }
 }
 
@@ -143,7 +164,7 @@ async fn of_profile(
 ) -> Result<Option<ExpiringCredentials>, UserError> {
     // From the profile to the one that its role is assumed with.
     let mut roles = Vec::new();
-    let mut name = name.to_owned();
+    let (wanted, mut name) = (name, name.to_owned());
     let mut found = loop {
         let settings = files.profile(&name);
         let get = |key: &str| settings.get(key).cloned().filter(|value| !value.is_empty());
@@ -153,6 +174,9 @@ async fn of_profile(
             }
             if let Some(token) = get("web_identity_token_file") {
                 break web_identity(finder, &token, &role).await?;
+            }
+            if get("mfa_serial").is_some() {
+                return Err(code_needed(&name, wanted));
             }
             roles.push((role, get("external_id"), get("role_session_name")));
             match (get("source_profile"), get("credential_source").as_deref()) {
@@ -190,6 +214,16 @@ async fn of_profile(
         found = assume(finder, &found.0, &role, external.as_deref(), session.as_deref()).await?;
     }
     Ok(Some(found))
+}
+
+/// Why the role of the profile `name` is not assumed: it needs a code (`mfa_serial`), for which AWS's own tool asks.
+fn code_needed(name: &str, wanted: &str) -> UserError {
+    let profile = quote(wanted);
+    UserError::new(format!("the profile {name} needs a code of your MFA device, for which tau cannot ask"))
+        .remedy(format!(
+            "run `eval \"$(aws configure export-credentials --profile {profile} --format env)\"`, then start \
+             tau there"
+        ))
 }
 
 fn static_keys(settings: &BTreeMap<String, String>) -> Option<ExpiringCredentials> {
@@ -260,8 +294,8 @@ async fn sso(
     let has_expired = expires.parse::<jiff::Timestamp>().is_ok_and(|time| time <= jiff::Timestamp::now());
     let token = cached.get("accessToken").and_then(Value::as_str).filter(|_| !has_expired);
     let token = token.ok_or_else(|| format!("the login has expired; {again}"))?;
-    let host = finder.first(&["AWS_ENDPOINT_URL_SSO", "AWS_ENDPOINT_URL"]);
-    let host = host.unwrap_or_else(|| format!("https://portal.sso.{region}.amazonaws.com"));
+    let host =
+        endpoint(finder, "sso").unwrap_or_else(|| format!("https://portal.sso.{region}.amazonaws.com"));
     let query = form(&[("role_name", &role), ("account_id", &account)]);
     let url = format!("{}/federation/credentials?{query}", host.trim_end_matches('/'));
     let asked = request("GET", &url, &[("x-amz-sso_bearer_token", token)], "")?;
@@ -291,8 +325,8 @@ fn any_region(finder: &Finder) -> String {
 }
 
 fn sts(finder: &Finder) -> String {
-    let host = finder.first(&["AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"]);
-    let host = host.unwrap_or_else(|| format!("https://sts.{}.amazonaws.com", any_region(finder)));
+    let host = endpoint(finder, "sts")
+        .unwrap_or_else(|| format!("https://sts.{}.amazonaws.com", any_region(finder)));
     format!("{}/", host.trim_end_matches('/'))
 }
 

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 /// The sections of a file, by name.
 pub(super) type Sections = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The sections of a file. Nested settings and comments are skipped.
+/// The sections of a file. A nested setting is named `OUTER.INNER`.
 pub(super) fn parse(text: &str) -> Sections {
     let mut sections = Sections::new();
-    let mut section = String::new();
+    let (mut section, mut outer) = (String::new(), String::new());
     for line in text.lines() {
-        // Indented lines belong to a nested setting.
-        if line.starts_with([' ', '\t', '#', ';']) {
+        if line.trim_start().starts_with(['#', ';']) {
             continue;
         }
         // A comment may follow.
@@ -20,7 +19,14 @@ pub(super) fn parse(text: &str) -> Sections {
             sections.entry(section.clone()).or_default();
         } else if let Some((key, value)) = line.split_once('=') {
             let value = value.split(" #").next().unwrap_or_default().trim().to_owned();
-            sections.entry(section.clone()).or_default().insert(key.trim().to_owned(), value);
+            let key = match line.starts_with([' ', '\t']) {
+                true => format!("{outer}.{}", key.trim()),
+                false => {
+                    outer = key.trim().to_owned();
+                    outer.clone()
+                }
+            };
+            sections.entry(section.clone()).or_default().insert(key, value);
         }
     }
     sections
@@ -57,5 +63,6 @@ mod tests {
         assert!(profile(&config, &credentials, "none").is_empty());
         assert_eq!(config["sso-session corp"]["sso_region"], "eu-west-1");
         assert!(!default.contains_key("max_queue_size") && !default.contains_key("sso_session"));
+        assert_eq!(default["s3.max_queue_size"], "1");
     }
 }
