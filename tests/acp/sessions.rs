@@ -172,6 +172,24 @@ async fn a_fork_is_another_session_with_the_same_beginning() {
 }
 
 #[tokio::test]
+async fn runs_of_print_mode_are_listed_once_they_have_a_name() {
+    let mut editor = Editor::new(Vec::new()).await;
+    let said = editor.tau(&["-p", "--model", "demo", "a run of a script"]).await;
+    assert!(!said.is_empty());
+    let all = editor.tau(&["sessions", "--print"]).await;
+    assert!(all.contains("a run of a script"), "{all}");
+    for params in [json!({"cwd": editor.cwd()}), json!({})] {
+        let listed = editor.ask("session/list", params).await;
+        assert_eq!(listed["result"]["sessions"], json!([]), "{listed}");
+    }
+    editor.tau(&["-p", "--model", "demo", "--name", "kept", "another run"]).await;
+    let listed = editor.ask("session/list", json!({"cwd": editor.cwd()})).await;
+    let titles: Vec<_> = listed["result"]["sessions"].as_array().unwrap().iter().collect();
+    assert!(titles.len() == 1 && titles[0]["title"] == "kept", "{listed}");
+    assert_eq!(editor.end().await, 0);
+}
+
+#[tokio::test]
 async fn sessions_of_other_agents_are_listed_and_continued_in_a_copy() {
     let mut editor = Editor::new(vec![says("continued")]).await;
     let cwd = editor.cwd().canonicalize().unwrap();

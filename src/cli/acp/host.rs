@@ -19,6 +19,7 @@ use crate::compose::environment::{Environment, OnBadConfig};
 use crate::compose::session_lookup::places;
 use crate::compose::{AgentPrompt, Setup, sessions};
 use crate::headless;
+use crate::live::record;
 use crate::process::exit::Refusal;
 use crate::process::plain;
 use crate::process::runtime;
@@ -128,6 +129,9 @@ impl AcpHost {
         let environment = Environment::read(&self.args, OnBadConfig::Refuse).map_err(internal_error)?;
         let root = environment.settings.session_root(&environment.paths);
         let mut rows = all::rows_once(&root, &places(&root), cwd, &environment.paths.session_index());
+        // Like /resume, without runs of -p and what was put away.
+        let archived = record::archived_ids(&environment.paths);
+        rows.retain(|row| !(row.printed || row.source.is_own() && archived.contains(&row.id)));
         if let Some(cursor) = cursor {
             let at = rows.iter().position(|row| row.id == cursor);
             let at =
