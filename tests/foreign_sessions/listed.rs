@@ -68,7 +68,7 @@ fn the_picker_shows_searches_opens_and_continues_them() {
         screen.wait_for(", whose files are not changed · enter continues it in a copy ");
         screen.wait_for("Sessions of this directory");
         screen.type_keys("\x1b[B");
-        screen.wait_for("enter opens it, to continue in a copy");
+        screen.wait_until("no refusal", |cells| !cells.contents().contains("whose files are not changed"));
     }
     // The column is searched.
     screen.type_keys("codex");
@@ -97,6 +97,22 @@ fn the_picker_shows_searches_opens_and_continues_them() {
     screen.type_keys("/resume\r");
     screen.wait_for("tau · ");
     screen.type_keys("\x1b");
+}
+
+#[test]
+fn what_the_picker_refuses_is_said_in_whole() {
+    let put = PUT.replace("RECORDINGS", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/foreign_sessions"));
+    for columns in [80, 44] {
+        let screen = Screen::prepared(&put, "--resume --model demo", columns, 24);
+        screen.wait_for("Basket lost");
+        screen.type_keys("basket\x12");
+        screen.wait_until("the refusal", |cells| {
+            let text = cells.contents().replace('│', " ");
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            text.contains("of Claude Code, whose files are not changed · enter continues it in a copy")
+                && text.contains("esc closes")
+        });
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, draw_lines, frame_within};
+use super::dialog::{OverlayLayout, draw_lines, frame_within, inner_width};
 use super::list::{FilterRow, ListBox};
 use crate::highlight::Highlighter;
 use crate::panel::both_ends;
@@ -34,7 +34,6 @@ pub fn draw(
     buffer: &mut Buffer,
 ) -> OverlayLayout {
     let hint = match picker.kind {
-        _ if picker.refusal.is_some() => picker.refusal.as_deref().unwrap_or_default(),
         PickerKind::Sessions { all } => &session_keys(picker, all),
         PickerKind::StoredKeys => "type to filter · enter removes it · esc closes",
         PickerKind::Models => "type to filter · enter chooses · space marks a favourite · esc closes",
@@ -48,15 +47,22 @@ pub fn draw(
         | PickerKind::UndoConflict
         | PickerKind::Forks => "type to filter · enter chooses · esc closes",
     };
+    let refusal = refusal_rows(picker, theme, inner_width(area));
+    let refused = u16::try_from(refusal.len()).unwrap_or(u16::MAX);
     let sessions = matches!(picker.kind, PickerKind::Sessions { .. });
     let side = sessions && area.width >= SIDE;
     let below = if sessions && !side && area.height >= 20 { BELOW } else { 0 };
     let height = |rows: usize| {
         let list = rows.clamp(1, usize::from(area.height).max(1)) as u16 + 1;
-        if side { list.max(MIN_BESIDE) } else { list + below }
+        (if side { list.max(MIN_BESIDE) } else { list + below }).saturating_add(refused)
     };
     let (rows, most) = (height(picker.count()), height(picker.rows().len()));
     let inner = frame_within(&picker.title, hint, rows, most, theme, area, buffer);
+    // In a small window the query and one row stay.
+    let refused = refused.min(inner.height.saturating_sub(2));
+    let list_height = inner.height - refused;
+    draw_lines(&refusal, Rect { y: inner.y + list_height, height: refused, ..inner }, buffer);
+    let inner = Rect { height: list_height, ..inner };
     let inner = preview(picker, side, below, theme, highlighter, inner, buffer);
     let more = if picker.loading { "…" } else { "" };
     let count = format!("{}/{}{more}", picker.count(), picker.rows().len());
@@ -85,6 +91,13 @@ pub fn draw(
         list_row(row, marks, &note, &notes, theme, inner.width)
     };
     list.draw_in(theme, inner, buffer, &mut row).0
+}
+
+/// Why something was not done, in whole.
+fn refusal_rows(picker: &Picker, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    let Some(refusal) = &picker.refusal else { return Vec::new() };
+    let text = printable_line(refusal).into_owned();
+    wrap::wrap(&Line::styled(text, theme.style(ThemeToken::Warning)), width, 0)
 }
 
 /// The text of a list without a row that matches.
