@@ -128,6 +128,23 @@ fn all_that_was_said_is_found_with_its_entry() {
 }
 
 #[test]
+fn symbols_other_case_and_phrases_over_lines_are_found() {
+    let place = Place::new();
+    let text = "deployed 🚀 to the Straße,\n  twice as\n\nfast; a ✔️ and 日本";
+    place.write("one.jsonl", &[header("one"), line("a", None, text), line("b", Some("a"), "nothing else")]);
+    for query in
+        ["🚀", "✔", "日", "STRASSE", "strasse", "straße", "\"the straße, twice as fast\"", "\"as fast\" 🚀"]
+    {
+        assert_eq!(entries(&place.find(query)), ["a"], "{query}");
+    }
+    for query in ["🛸", "\"straße, twice fast\"", "\"to fast\""] {
+        assert!(place.find(query).is_empty(), "{query}");
+    }
+    let hit = &place.find("\"twice as fast\"")[0];
+    assert_eq!((hit.text.as_str(), hit.passage.as_str()), ("twice as", "twice as"));
+}
+
+#[test]
 fn the_index_grows_with_the_sessions_and_may_be_deleted() {
     let place = Place::new();
     let path = place.write("one.jsonl", &[header("one"), line("a", None, "alpha")]);
@@ -267,7 +284,7 @@ impl Home {
         let lines = [
             HEADER.replace("/srv/web", &work.to_string_lossy()),
             line("a", None, "the basket of tau"),
-            result("b", "a", "warning: unused basket"),
+            result("b", "a", "warning: unused basket\nwas shipped 🚀"),
         ];
         put(root.join("tau/sessions").join(own), "own.jsonl", lines.join("\n") + "\n");
         home
@@ -324,6 +341,8 @@ fn the_command_finds_words_in_sessions_of_all_agents() {
     assert!(String::from_utf8_lossy(&cut.stderr).contains("more than 1 hit; --limit shows more"), "{cut:?}");
     let phrase = home.command(&["\"basket unused\""]).output_in_time();
     assert_eq!(phrase.status.code(), Some(1), "both words, but not together");
+    assert_eq!(home.found(&["🚀", "--json"])[0]["text"], "was shipped 🚀");
+    assert_eq!(home.found(&["\"BASKET was\"", "--json"]).len(), 1);
 }
 
 #[test]

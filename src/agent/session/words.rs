@@ -30,10 +30,12 @@ pub(super) struct Match {
 /// The first combining class of marks above or below a letter, such as accents. Lower classes belong to other scripts.
 const ACCENT: u8 = 200;
 
-/// A character for comparison: in lower case and without accents, so a mark on its own gives nothing.
+/// A character for comparison: without case, so that `ß` is `ss`, and without accents, so a mark on its own gives nothing.
 pub(super) fn fold_char(c: char) -> impl Iterator<Item = char> {
-    c.to_lowercase().filter_map(|c| {
-        let is_accent = |c: char| canonical_combining_class(c) >= ACCENT;
+    c.to_uppercase().flat_map(char::to_lowercase).filter_map(|c| {
+        // Variation selectors only say how an emoji looks.
+        let is_accent =
+            |c: char| canonical_combining_class(c) >= ACCENT || matches!(c, '\u{fe00}'..='\u{fe0f}');
         if c.is_ascii() || is_accent(c) {
             return Some(c).filter(char::is_ascii);
         }
@@ -48,6 +50,11 @@ pub(super) fn fold(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().flat_map(fold_char).collect() }
 }
 
+/// A text with one blank between words, whatever lines they are in.
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// The words of a query, in their form for comparison. A phrase in double quotes is one word; punctuation around other
 /// words is dropped.
 pub(super) fn words_in(query: &str) -> Vec<String> {
@@ -55,7 +62,7 @@ pub(super) fn words_in(query: &str) -> Vec<String> {
     let is_quoted = query.matches('"').count() > 1;
     for (at, part) in query.split('"').enumerate() {
         if is_quoted && at % 2 == 1 {
-            words.push(part.split_whitespace().collect::<Vec<_>>().join(" "));
+            words.push(in_one_line(part));
             continue;
         }
         words.extend(part.split_whitespace().map(|word| {
@@ -70,22 +77,28 @@ pub(super) fn words_in(query: &str) -> Vec<String> {
 
 /// The place in a text in which all words occur.
 pub(super) fn matching(text: &str, words: &[String]) -> Option<Match> {
-    let folded = fold(text);
+    let is_phrase = words.iter().any(|word| word.contains(' '));
+    let folded = if is_phrase { fold(&in_one_line(text)) } else { fold(text) };
     words.iter().all(|word| folded.contains(word)).then(|| place(text, words))
 }
 
 fn place(text: &str, words: &[String]) -> Match {
-    let count = |line: &&str| {
-        let line = fold(line);
-        words.iter().filter(|word| line.contains(*word)).count()
+    let lines: Vec<&str> = text.lines().collect();
+    let count = |at: &usize| {
+        let (line, end) = line_and_more(lines.get(*at..).unwrap_or_default(), words);
+        words.iter().filter(|word| line.find(word.as_str()).is_some_and(|found| found < end)).count()
     };
     // Of equal ones the last is the maximum, so the order is reversed.
-    let line = text.lines().rev().max_by_key(count).unwrap_or_default().trim();
-    let folded = fold(line);
+    let from = (0..lines.len()).rev().max_by_key(count).unwrap_or_default();
+    let lines = lines.get(from..).unwrap_or_default();
+    let line = lines.first().copied().unwrap_or_default().trim();
+    let (folded, _) = line_and_more(lines, words);
     let first = words.iter().filter_map(|word| folded.find(word.as_str())).min().unwrap_or_default();
     let mut before = folded.get(..first).unwrap_or_default().chars().count();
+    let mut was_blank = false;
     let is_before = |c: &char| {
-        let count = fold_char(*c).count();
+        let count = if was_blank && c.is_whitespace() { 0 } else { fold_char(*c).count() };
+        was_blank = c.is_whitespace();
         let is_before = before > 0 || count == 0;
         before = before.saturating_sub(count);
         is_before
@@ -98,6 +111,24 @@ fn place(text: &str, words: &[String]) -> Match {
     let passage = passage.split(MARK).next().unwrap_or_default().trim_end().to_owned();
     let line = format!("{}{shown}{}", if skip > 0 { "…" } else { "" }, if is_cut { "…" } else { "" });
     Match { line, passage }
+}
+
+/// The first of these lines for comparison, with as much of the next ones as the end of a phrase can take, and the length
+/// of the first.
+fn line_and_more(lines: &[&str], words: &[String]) -> (String, usize) {
+    let of_phrases = words.iter().filter(|word| word.contains(' ')).map(String::len);
+    let more = of_phrases.max().unwrap_or_default();
+    let mut rest = lines.iter().map(|line| fold(&in_one_line(line)));
+    let mut text = rest.next().unwrap_or_default();
+    let end = text.len();
+    while text.len() < end.saturating_add(more) {
+        match rest.next() {
+            Some(line) if line.is_empty() => {}
+            Some(line) => text = format!("{text} {line}"),
+            None => break,
+        }
+    }
+    (text, end)
 }
 
 /// The text of a message, and whether it is the user's.
@@ -159,6 +190,26 @@ mod tests {
                 assert_eq!(found.line, text);
             }
         }
+        for (text, query) in
+            [("Die Straße", "STRASSE"), ("STRASSE", "straße"), ("ΣΟΦΟΣ", "σοφος"), ("❤️", "❤")]
+        {
+            assert!(matching(text, &words_in(query)).is_some(), "{text} {query}");
+        }
         assert_eq!(fold("が हिन्दी 한"), "が हिन्दी 한", "marks of other scripts are letters");
+    }
+
+    #[test]
+    fn phrases_cross_the_ends_of_lines() {
+        let text = "one branch\nthe  first\n\n  branch  is\n\tlong, but\nbranch isn't";
+        for (query, passage) in [
+            ("\"branch the\"", "branch"),
+            ("\"FIRST branch is long, but\"", "first"),
+            ("\"is long\"", "is"),
+            ("\"the first\" isn't", "the  first"),
+            ("\"branch isn't\"", "branch isn't"),
+        ] {
+            assert_eq!(matching(text, &words_in(query)).unwrap().passage, passage, "{query}");
+        }
+        assert_eq!(matching(text, &words_in("\"one the\"")), None);
     }
 }

@@ -22,6 +22,8 @@ use tau_tools::user_error::UserError;
 
 /// Minimum number of letters for a search in what was said.
 const WORDS: usize = 3;
+/// From here on come symbols, and scripts of which one character can be a word.
+const SYMBOLS: char = '\u{2010}';
 
 /// Opens the session picker.
 pub(super) fn open(model: &mut Model, all: bool, effects: &mut Vec<Effect>) {
@@ -148,7 +150,7 @@ pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effec
     if searched {
         let old = top_mut(model).and_then(|picker| picker.search.take());
         model.forget(old, effects);
-        if query.chars().count() >= WORDS {
+        if query.chars().count() >= WORDS || query.chars().any(|c| c >= SYMBOLS) {
             let request = ScreenRequest::SearchSessions { query, all };
             let ticket = model.ask(request, effects);
             if let Some(picker) = top_mut(model) {

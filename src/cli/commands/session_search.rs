@@ -11,14 +11,14 @@ use crate::compose::environment::Environment;
 use crate::compose::session_lookup::{places, short_ids};
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
-use tau_agent::session::search::{SearchLimits, SearchScope, SessionHit, search};
+use tau_agent::session::search::{SearchLimits, SearchScope, SessionHit, has_words, search};
 use tau_protocol::session_row::SessionRow;
 use tau_tools::counted::pluralize;
 use tau_tools::path_text;
 
 /// Runs the command. Fails when the settings or the index cannot be read.
 pub(crate) fn run(args: &SessionsArgs, query: &str, limit: usize) -> Result<Exit, Refusal> {
-    if !query.chars().any(char::is_alphanumeric) {
+    if !has_words(query) {
         return Err(Refusal::usage(
             "there is no word to search for; `tau sessions search WORDS` finds what was said",
         ));

@@ -80,6 +80,11 @@ struct Session {
     modified: i64,
 }
 
+/// Whether a query has a word that can be searched for.
+pub fn has_words(query: &str) -> bool {
+    tokens::expressions(&words_in(query)).is_some()
+}
+
 /// Finds the entries of sessions that contain all words of `query`, each from the beginning of a word; case and accents
 /// are ignored, and words in double quotes are found together. Hits in sessions that are in the index come first: whole words, newest session first, then beginnings
 /// of words. `emit` returns whether to continue; it gets `None` from time to time, so that a search that is no longer needed can end.

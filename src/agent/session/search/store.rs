@@ -19,7 +19,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use crate::settings::private_files::private_dir;
 
 /// The version of the tables, and of how text is split into words.
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 /// The bits of a row that number it in its file.
 const ENTRY_BITS: u32 = 24;
 /// The largest id of a file.

@@ -1,7 +1,7 @@
 //! Splits text into the words that the index knows, and queries into the same words.
 //!
-//! A word is a run of letters and digits, in lower case and without accents. Scripts without blanks between words give one word
-//! per character. SQLite's own tokenizer only has to split at blanks.
+//! A word is a run of letters and digits, without case and accents. Scripts without blanks between words and symbols, such as
+//! emoji, give one word per character. SQLite's own tokenizer only has to split at blanks.
 
 use std::collections::HashSet;
 
@@ -63,34 +63,40 @@ fn each(text: &str, mut take: impl FnMut(&str)) {
             // The accent of the letter before.
             continue;
         }
-        if !c.is_alphanumeric() {
-            end(&mut word, &mut length);
-            continue;
-        }
-        if is_word(c) {
+        let is_alone = is_word(c);
+        if is_alone || !c.is_alphanumeric() {
             end(&mut word, &mut length);
         }
-        if length < LONGEST {
-            word.extend(folded.filter(|c| c.is_alphanumeric()));
+        for c in folded.filter(|c| is_alone || c.is_alphanumeric()) {
+            if length < LONGEST {
+                word.push(c);
+            }
+            length = length.saturating_add(1);
         }
-        length = length.saturating_add(1);
-        if is_word(c) {
+        if is_alone {
             end(&mut word, &mut length);
         }
     }
     end(&mut word, &mut length);
 }
 
-/// Whether the character is of a script without blanks between words.
+/// Whether the character is a word: a symbol, or of a script without blanks between words.
 fn is_word(c: char) -> bool {
-    matches!(c,
-        '\u{e00}'..='\u{eff}'
-        | '\u{1000}'..='\u{109f}'
-        | '\u{1780}'..='\u{17ff}'
-        | '\u{3040}'..='\u{30ff}'
-        | '\u{3400}'..='\u{9fff}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{20000}'..='\u{3ffff}')
+    let is_symbol = matches!(c,
+        '\u{a1}'..='\u{bf}'
+        | '\u{2010}'..='\u{2027}'
+        | '\u{2030}'..='\u{205e}'
+        | '\u{2070}'..='\u{2bff}'
+        | '\u{1f000}'..='\u{1faff}');
+    is_symbol && !c.is_alphanumeric()
+        || matches!(c,
+            '\u{e00}'..='\u{eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{3040}'..='\u{30ff}'
+            | '\u{3400}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3ffff}')
 }
 
 #[cfg(test)]
@@ -99,7 +105,7 @@ mod tests {
 
     #[test]
     fn text_and_queries_have_the_same_words() {
-        assert_eq!(distinct("Größe foo_bar(x1), FOO \"x1\" 日本語"), "große foo bar x1 日 本 語 ");
+        assert_eq!(distinct("Größe foo_bar(x1), FOO \"x1\" 日本語"), "grosse foo bar x1 日 本 語 ");
         assert_eq!(distinct("café cafe\u{301}s"), "cafe cafes ");
         assert_eq!(distinct(&"a".repeat(100)), format!("{} ", "a".repeat(40)));
         let query = |words: &[&str]| {
@@ -110,6 +116,8 @@ mod tests {
         assert_eq!(found.begun, "\"src\" AND \"main\" AND \"rs\"* AND \"日\" AND \"本\"*");
         assert_eq!(found.whole, "\"src\" AND \"main\" AND \"rs\" AND \"日\" AND \"本\"");
         assert_eq!(query(&["\"x\"*", "OR"]).unwrap().begun, "\"x\"* AND \"or\"*");
-        assert_eq!(query(&["->", "…"]), None);
+        assert_eq!(distinct("done👍🏽 a→b 👨‍👩 ≠ ❤️"), "done 👍 🏽 a → b 👨 👩 ≠ ❤ ");
+        assert_eq!(query(&["→"]).unwrap().whole, "\"→\"");
+        assert_eq!(query(&["->", "!"]), None);
     }
 }
