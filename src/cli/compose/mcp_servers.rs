@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::project_settings::ProjectSettings;
 use crate::args::CliArgs;
-use tau_agent::extensions::mcp::{ConfiguredServer, ReadServers};
+use tau_agent::extensions::mcp::{ClaudeServerLists, ConfiguredServer, ReadServers};
 use tau_agent::extensions::packages::{Package, Packages};
 use tau_agent::settings::Paths;
 use tau_agent::settings::config_file::ConfigFile;
 use tau_agent::settings::mcp_servers::{self, McpServer};
-use tau_agent::settings::trust::MCP_FILE;
+use tau_agent::settings::other_folders::OtherFolders;
+use tau_agent::settings::trust::{MCP_FILE, Project};
 use tau_tools::user_error::UserError;
 
 /// The servers of all files.
@@ -38,15 +41,48 @@ pub(crate) fn read(config: &ConfigFile, paths: &Paths, project: &ProjectSettings
     let path = paths.mcp_file();
     add(mcp_servers::of_json_file(&path), &path, false);
     add(mcp_servers::of_text(config.path(), config.text_or_empty()), config.path(), false);
+    let lists = lists(project);
     for project in project.trusted_projects() {
         if let Some((path, text)) = project.file(MCP_FILE) {
-            add(mcp_servers::of_json_text(&path, text), &path, true);
+            let (mut found, mut wrong) = mcp_servers::of_json_text(&path, text);
+            leave_out_refused(&lists.0, &path, text, (&mut found, &mut wrong));
+            add((found, wrong), &path, true);
         }
         for (path, text) in project.settings_files() {
             add(mcp_servers::of_text(&path, text), &path, true);
         }
     }
+    unused.extend(lists.1);
     FoundServers { servers: servers.into_values().collect(), wrong, unused }
+}
+
+/// The lists by which Claude Code does not start servers of trusted projects, if these have servers for it.
+fn lists(project: &ProjectSettings) -> (ClaudeServerLists, Vec<UserError>) {
+    let has_servers = |project: &&Project| project.file(MCP_FILE).is_some();
+    let roots: Vec<&Path> = project.trusted_projects().filter(has_servers).map(Project::root).collect();
+    match roots.is_empty() {
+        true => Default::default(),
+        false => ClaudeServerLists::read(OtherFolders::here().as_ref(), roots.into_iter()),
+    }
+}
+
+/// Leaves out the servers of an `.mcp.json` that Claude Code does not start, and says so.
+fn leave_out_refused(
+    lists: &ClaudeServerLists,
+    path: &Path,
+    text: &str,
+    (servers, wrong): (&mut Vec<McpServer>, &mut Vec<UserError>),
+) {
+    let file: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default();
+    servers.retain(|server| {
+        let given = file.get("mcpServers").and_then(|all| all.get(&server.name));
+        let refusal = given.and_then(|given| lists.refusal_in_project(&server.name, given));
+        wrong.extend(refusal.map(|list| {
+            let text = format!("server `{}` is not started: {list} of Claude Code", server.name);
+            UserError::new(format!("{}: {text}", path.display()))
+        }));
+        refusal.is_none()
+    });
 }
 
 /// The servers of packages that are on, by name, and the faults in them. They cannot get out of the sandbox.

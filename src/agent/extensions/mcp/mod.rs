@@ -10,6 +10,7 @@
 //! (violations of the protocol), `trouble` (the reason a server ended), `configured` (the interface). In a program
 //! without the feature `mcp`, `absent` takes the place of this module.
 
+mod claude_lists;
 mod client;
 mod configured;
 mod connection;
@@ -45,6 +46,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use claude_lists::ClaudeServerLists;
 pub(crate) use configured::McpNews;
 pub use configured::{ConfiguredServer, ReadServers};
 
