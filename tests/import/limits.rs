@@ -1,5 +1,7 @@
 //! `tau import`: limits of other agents are kept or named.
 
+use serde_json::json;
+
 use super::Home;
 
 /// Asserts that `tau import` has these lines about a file, and writes no setting with that word.
@@ -79,7 +81,7 @@ fn what_is_off_or_denied_there_stays_so() {
             r#"{"tools": {"exclude": ["write_file"], "sandbox": true}, "mcp": {"allowed": ["a"]}, "maxTurns": 3,
                 "general": {"defaultApprovalMode": "plan"}, "mcpServers": {"b": {"command": "bsrv"}}}"#,
             &[
-                "tools.exclude left:",
+                "tools.exclude: write_file permissions.deny: write",
                 "tools.sandbox left:",
                 "maxTurns left:",
                 "general.defaultApprovalMode: plan permission_mode = plan",
@@ -89,6 +91,88 @@ fn what_is_off_or_denied_there_stays_so() {
     ] {
         assert_imported(file, text, lines, unwritten);
     }
+}
+
+/// Rules of Gemini CLI and Cursor deny here, too, or ask; the rest is named.
+#[test]
+fn rules_of_policies_and_lists_are_taken_over() {
+    let home = Home::new();
+    home.write(
+        ".gemini/settings.json",
+        r#"{"tools": {"exclude": ["run_shell_command(rm -rf)", "docs__write"], "allowed": ["run_shell_command(git log)", "save_memory"],
+            "core": ["read_file"]}, "excludeTools": ["replace"], "mcpServers": {"docs": {"command": "d"}, "off": {"command": "o"}},
+            "excludeMCPServers": ["off"]}"#,
+    );
+    home.write(
+        ".gemini/policies/mine.toml",
+        "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = [\"curl\", \"wget \"]\ndecision = \"deny\"\npriority = 100\n\
+         [[rule]]\ntoolName = \"web_fetch\"\nargsPattern = \"secret\"\ndecision = \"deny\"\npriority = 100\n\
+         [[rule]]\nmcpName = \"docs\"\ntoolName = \"drop\"\ndecision = \"deny\"\npriority = 10\n\
+         [[rule]]\ntoolName = \"glob\"\ndecision = \"deny\"\npriority = 1\n\
+         [[rule]]\ntoolName = [\"glob\"]\ndecision = \"allow\"\nmodes = [\"plan\"]\npriority = 5\n\
+         [[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 1\n",
+    );
+    home.write(
+        ".cursor/cli-config.json",
+        r#"{"version": 1, "permissions": {"allow": ["Shell(ls)", "Odd(x)"], "deny": ["Shell(git:push *)", "Shell(docker)",
+            "Read(.env*)", "Write(/etc/**)", "WebFetch(*.example.com)", "Mcp(db:drop)", "Write({a, b})"]},
+            "approvalMode": "allowlist", "sandbox": {"mode": "enabled"}}"#,
+    );
+    home.write("work/.cursor/cli.json", r#"{"permissions": {"deny": ["Shell(rm)"]}}"#);
+    let said = home.import(&["--write"]);
+    let lines: Vec<String> =
+        said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for line in [
+        "tools.exclude: run_shell_command(rm -rf) permissions.deny: bash(rm -rf:*)",
+        "tools.exclude: docs__write permissions.deny: mcp__docs__write",
+        "tools.allowed: save_memory left: tau has no tool of this name",
+        "tools.core left: tau's is tools",
+        "excludeTools: replace permissions.deny: edit",
+        "rule for run_shell_command(curl): deny permissions.deny: bash(curl:*)",
+        "rule for run_shell_command(wget ): deny permissions.deny: bash(wget:*)",
+        "rule for web_fetch: deny permissions.ask: web_fetch",
+        "rule for mcp__docs__drop: deny permissions.deny: mcp__docs__drop",
+        "rule for glob: deny left: it would outweigh",
+        "rule for glob: allow left: tau has no such conditions",
+        "rule for all tools: deny left: tau has no rule for all tools",
+        "permissions.allow: Shell(ls) permissions.allow: bash(ls:*)",
+        "permissions.allow: Odd(x) left: tau knows no such rule",
+        "permissions.deny: Shell(git:push *) permissions.deny: bash(git push *)",
+        "permissions.deny: Shell(docker) permissions.deny: bash(docker:*)",
+        "permissions.deny: Read(.env*) permissions.deny: read(.env*)",
+        "permissions.deny: Write(/etc/**) permissions.deny: edit(/etc/**)",
+        "permissions.deny: WebFetch(*.example.com) permissions.deny: web_fetch(*.example.com)",
+        "permissions.deny: Mcp(db:drop) permissions.deny: mcp__db__drop",
+        "permissions.deny: Write({a, b}) permissions.ask: edit",
+        "approvalMode: allowlist permission_mode = ask",
+        "sandbox left: tau's is sandbox.level",
+        "1 file left: rules of the project",
+    ] {
+        assert!(lines.iter().any(|said| said.contains(line)), "no {line:?} in {lines:#?}");
+    }
+    let config = home.config();
+    assert!(config.contains("enabled = false") && config.contains("\"bash(docker:*)\""), "{config}");
+    // They hold: the settings can be read, and nothing in them is reported.
+    let listed = home.tau(&["permissions"]);
+    assert!(listed.status.success() && listed.stderr.is_empty(), "{listed:?}");
+}
+
+/// A server of a project that Claude Code would not start is not started here.
+#[test]
+fn denied_servers_of_projects_are_not_started() {
+    let home = Home::new();
+    home.write(".claude/settings.json", r#"{"deniedMcpServers": [{"serverName": "bad"}]}"#);
+    home.write("work/.claude/settings.local.json", r#"{"disabledMcpjsonServers": ["off"]}"#);
+    let server = |name: &str| json!({"command": "/usr/bin/touch", "args": [home.at(name)]});
+    let servers = json!({"good": server("good"), "bad": server("bad"), "off": server("off")});
+    home.write("work/.mcp.json", &json!({"mcpServers": servers}).to_string());
+    let ended = home.tau(&["--trust", "--model", "demo", "-p", "hi"]);
+    let said = String::from_utf8_lossy(&ended.stderr);
+    for (name, list) in [("bad", "deniedMcpServers"), ("off", "disabledMcpjsonServers")] {
+        assert!(said.contains(&format!("server `{name}` is not started: {list} of Claude Code")), "{said}");
+        assert!(!home.at(name).exists(), "{name}");
+    }
+    assert!(home.at("good").exists() && ended.status.success(), "{ended:?}");
 }
 
 /// The tools of a server are its own there, and are denied by the name of the server here.
@@ -173,6 +257,26 @@ fn settings_become_those_of_tau() {
                 "history left: tau does not take it over",
             ],
             "permissions",
+        ),
+        (
+            ".codex/config.toml",
+            "[sandbox_workspace_write]\nnetwork_access = true\nwritable_roots = [\"/x\"]\nexclude_slash_tmp = true\n",
+            &[
+                "sandbox_workspace_write.network_access left: it is about sandbox_mode = workspace-write",
+                "sandbox_workspace_write.writable_roots left:",
+                "sandbox_workspace_write.exclude_slash_tmp left:",
+            ],
+            "writable",
+        ),
+        (
+            ".codex/config.toml",
+            "sandbox_mode = \"workspace-write\"\n[sandbox_workspace_write]\nnetwork_access = true\nwritable_roots = [\"/x\"]\n",
+            &[
+                "sandbox.level = workspace-write",
+                "sandbox_workspace_write.network_access left: sandbox.network is on unless you set it",
+                "sandbox.writable = /x",
+            ],
+            "network",
         ),
         (
             ".codex/config.toml",

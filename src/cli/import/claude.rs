@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::Places;
 use super::found::{Change, Collector, Meaning, SetUp, fields, json, text_in};
 use super::servers::{Variables, add_server};
+use tau_agent::extensions::mcp::ClaudeServerLists;
 use tau_agent::extensions::packages::{PackageRecord, layout};
 use tau_agent::settings::MAX_BYTES;
 use tau_agent::settings::claude_permissions::{self, Owner};
@@ -18,8 +19,9 @@ use tau_tools::regular_files::read_text;
 use tau_tools::shell_word::quote;
 
 /// Parts of the settings that are taken over or said to be left, or about the program's own screen and state.
-const KNOWN: [&str; 18] = *tau_tools::words!(
+const KNOWN: [&str; 21] = *tau_tools::words!(
     "$schema permissions hooks disableAllHooks env model statusLine enabledPlugins extraKnownMarketplaces theme \
+     deniedMcpServers allowedMcpServers disabledMcpjsonServers \
      includeCoAuthoredBy spinnerTipsEnabled feedbackSurveyState autoUpdatesChannel \
      skipDangerousModePermissionPrompt sandbox editorMode effortLevel"
 );
@@ -27,6 +29,9 @@ pub(super) const WITHOUT_QUESTIONS: &str =
     "a mode without questions is your choice: /mode auto, or the sandbox";
 /// Parts of its permissions that are taken over or said to be left.
 const OF_PERMISSIONS: [&str; 5] = ["allow", "ask", "deny", "defaultMode", "additionalDirectories"];
+
+/// Lists of servers that are not started.
+const SERVER_LISTS: [&str; 3] = ["deniedMcpServers", "allowedMcpServers", "disabledMcpjsonServers"];
 
 /// Lists of servers that are off in a directory.
 const DISABLED: [&str; 2] = ["disabledMcpServers", "disabledMcpjsonServers"];
@@ -37,7 +42,11 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     let folder = places.folders.place(".claude");
     let file = folder.join("settings.json");
     let settings = json(&file);
-    let denied = settings.as_ref().and_then(|read| read.as_ref().ok()?.get("deniedMcpServers")).cloned();
+    let (mut lists, unread) = ClaudeServerLists::read(None, std::iter::once(places.cwd));
+    if let Some(Ok(settings)) = &settings {
+        lists.add(settings);
+    }
+    unread.iter().for_each(|error| found.leave_out(&file, "settings of the administrator", error));
     match settings {
         Some(Ok(settings)) => {
             // tau reads the rules where they are, and only plain JSON.
@@ -65,13 +74,12 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     let file = places.folders.claude_state();
     match json(&file) {
         Some(Ok(state)) => {
-            let denied = denied.as_ref().and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             for (name, server) in fields(&state, "mcpServers") {
-                match denied.iter().any(|entry| is_denied(entry, name, server)) {
-                    true => {
-                        found.leave_out(&file, format!("MCP server {name}"), "deniedMcpServers denies it");
+                match lists.refusal(name, server) {
+                    Some(list) => {
+                        found.leave_out(&file, format!("MCP server {name}"), &format!("{list} denies it"));
                     }
-                    false => add_server(&mut found, &file, name, server, Variables::Braces),
+                    None => add_server(&mut found, &file, name, server, Variables::Braces),
                 }
             }
             let project =
@@ -136,6 +144,9 @@ fn of_settings(found: &mut Collector, file: &Path, settings: &Value) {
                 _ => found.change(file, what, setting("permission_mode", "ask")),
             }
         }
+    }
+    for list in SERVER_LISTS.iter().filter(|list| settings.get(**list).is_some()) {
+        found.add(file, *list, Meaning::InPlace("servers that are not started"));
     }
     found.rest(file, "", settings, &KNOWN);
     if let Some(permissions) = settings.get("permissions") {
@@ -233,21 +244,6 @@ fn of_hooks(found: &mut Collector, file: &Path, settings: &Value) {
 
 pub(super) fn setting(key: &'static str, value: &str) -> Change {
     Change::Setting { key, value: value.to_owned() }
-}
-
-/// Whether an entry of `deniedMcpServers` may be about a server: by its name, its command, or a pattern of addresses.
-fn is_denied(entry: &Value, name: &str, server: &Value) -> bool {
-    let words = |server: &Value| {
-        let arguments = server.get("args").and_then(Value::as_array).into_iter().flatten();
-        server.get("command").into_iter().chain(arguments).cloned().collect::<Vec<_>>()
-    };
-    match text_in(entry, "serverName") {
-        Some(denied) => denied == name,
-        None => match entry.get("serverCommand").and_then(Value::as_array) {
-            Some(command) => *command == words(server),
-            None => server.get("url").is_some(),
-        },
-    }
 }
 
 /// The servers in a field `mcpServers`.

@@ -105,9 +105,12 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
             found.leave_out(file, field, why);
         }
     }
-    if let Some(mode) = text_in(config, "sandbox_mode") {
-        of_sandbox(found, file, mode, config.get("sandbox_workspace_write").unwrap_or(&Value::Null));
+    let mode = text_in(config, "sandbox_mode");
+    if let Some(mode) = mode {
+        of_sandbox(found, file, mode);
     }
+    let is_writer = mode == Some("workspace-write");
+    of_workspace(found, file, config.get("sandbox_workspace_write").unwrap_or(&Value::Null), is_writer);
     for (name, value) in fields(config, "mcp_servers") {
         add_server(found, file, name, value, Variables::Env);
     }
@@ -125,20 +128,37 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
     found.rest(file, "", config, &KNOWN);
 }
 
-/// The sandbox. There commands have no network unless the settings allow it.
-fn of_sandbox(found: &mut Collector, file: &Path, mode: &str, about: &Value) {
+fn of_sandbox(found: &mut Collector, file: &Path, mode: &str) {
     let what = format!("sandbox_mode: {mode}");
-    if !matches!(mode, "read-only" | "workspace-write") {
-        return found.leave_out(file, what, "commands are not confined unless you set sandbox.level");
+    match mode {
+        "read-only" => {
+            found.change(file, what.clone(), setting("sandbox.level", mode));
+            found.change(file, format!("{what}: no network"), setting("sandbox.network", "off"));
+        }
+        "workspace-write" => found.change(file, what, setting("sandbox.level", mode)),
+        _ => found.leave_out(file, what, "commands are not confined unless you set sandbox.level"),
     }
-    found.change(file, what.clone(), setting("sandbox.level", mode));
-    let is = |field: &str| about.get(field).and_then(Value::as_bool) == Some(true);
-    let is_writer = mode == "workspace-write";
-    if !(is_writer && is("network_access")) {
-        found.change(file, format!("{what}: no network"), setting("sandbox.network", "off"));
-    }
-    if !is_writer {
+}
+
+/// The sandbox that lets commands write. There they have no network unless the settings allow it.
+fn of_workspace(found: &mut Collector, file: &Path, about: &Value, is_used: bool) {
+    const TABLE: &str = "sandbox_workspace_write.";
+    if !is_used {
+        for (name, _) in about.as_object().into_iter().flatten() {
+            let why =
+                "it is about sandbox_mode = workspace-write; tau's are sandbox.level, network and writable";
+            found.leave_out(file, format!("{TABLE}{name}"), why);
+        }
         return;
+    }
+    let is = |field: &str| about.get(field).and_then(Value::as_bool) == Some(true);
+    match is("network_access") {
+        true => {
+            found.leave_out(file, format!("{TABLE}network_access"), "sandbox.network is on unless you set it")
+        }
+        false => {
+            found.change(file, "sandbox_mode: workspace-write: no network", setting("sandbox.network", "off"))
+        }
     }
     let roots = about.get("writable_roots").and_then(Value::as_array).into_iter().flatten();
     let values: Vec<String> = roots.filter_map(|root| root.as_str().map(str::to_owned)).collect();
@@ -151,7 +171,7 @@ fn of_sandbox(found: &mut Collector, file: &Path, mode: &str, about: &Value) {
         }
     }
     let known = ["network_access", "writable_roots", "exclude_tmpdir_env_var", "exclude_slash_tmp"];
-    found.rest(file, "sandbox_workspace_write.", about, &known);
+    found.rest(file, TABLE, about, &known);
 }
 
 fn of_provider(found: &mut Collector, file: &Path, name: &str, value: &Value, models: Vec<ProviderModel>) {

@@ -120,8 +120,8 @@ pub(crate) struct ProviderModel {
 
 /// Settings of other agents whose values mean nothing to tau, or more than was wanted, and the settings of tau for the
 /// purpose.
-const COUNTERPARTS: [(&str, &str); 9] = *tau_tools::pairs!(
-    "sandbox=sandbox.level default_permissions=sandbox.level permissions=sandbox.level filesystem=sandbox.writable \
+const COUNTERPARTS: [(&str, &str); 11] = *tau_tools::pairs!(
+    "core=tools coreTools=tools sandbox=sandbox.level default_permissions=sandbox.level permissions=sandbox.level filesystem=sandbox.writable \
      cleanupPeriodDays=retention sessionRetention=retention web_search=web_search \
      enableAutoUpdate=update_check disableAutoUpdate=update_check"
 );

@@ -6,9 +6,11 @@
 mod claude;
 mod codex;
 pub(crate) mod found;
+mod gemini;
 mod opencode;
 mod others;
 mod plan;
+mod rules;
 mod servers;
 
 use std::collections::BTreeMap;
@@ -48,7 +50,7 @@ pub(crate) fn set_ups(places: &Places<'_>) -> Vec<SetUp> {
         codex::read(places),
         opencode::read(places),
         others::pi(places),
-        others::gemini(places),
+        gemini::read(places),
         others::cursor(places),
     ];
     all.into_iter().filter(|set_up| !set_up.findings.is_empty()).collect()

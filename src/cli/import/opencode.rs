@@ -21,6 +21,9 @@ const OF_PROVIDER: [&str; 5] = ["name", "npm", "options", "models", "api"];
 /// Parts of a model that are taken over.
 const OF_MODEL: [&str; 6] = ["name", "limit", "id", "cost", "modalities", "reasoning"];
 
+/// Why a rule for all tools is left.
+pub(super) const EVERY_TOOL: &str = "tau has no rule for all tools; deny them by name, or use /mode plan";
+
 /// Kinds of tokens with a price, there and in tau.
 const COSTS: [&str; 4] = ["input", "output", "cache_read", "cache_write"];
 
@@ -155,11 +158,7 @@ fn of_every_tool(found: &mut Collector, file: &Path, field: &str, action: &str) 
         "ask" => found.change(file, what, setting("permission_mode", "ask")),
         "allow" => found.leave_out(file, what, WITHOUT_QUESTIONS),
         _ => {
-            found.leave_out(
-                file,
-                what,
-                "tau has no rule for all tools; deny them by name, or use /mode plan",
-            );
+            found.leave_out(file, what, EVERY_TOOL);
         }
     }
 }

@@ -1,12 +1,13 @@
-//! pi, Gemini CLI and Cursor.
+//! pi and Cursor.
 
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::Places;
-use super::claude::{of_servers, setting};
-use super::found::{Collector, SetUp, json};
+use super::claude::{WITHOUT_QUESTIONS, of_servers, setting};
+use super::found::{Collector, SetUp, json, text_in};
+use super::rules::add_rule;
 
 pub(super) fn pi(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("pi");
@@ -24,121 +25,6 @@ pub(super) fn pi(places: &Places<'_>) -> SetUp {
     found.finish()
 }
 
-pub(super) fn gemini(places: &Places<'_>) -> SetUp {
-    let mut found = Collector::new("Gemini CLI");
-    let folder = places.home.join(".gemini");
-    let file = folder.join("settings.json");
-    match json(&file) {
-        Some(Ok(mut settings)) => {
-            with_braces(&mut settings);
-            exclude_servers(&mut settings);
-            of_servers(&mut found, &file, &settings);
-            of_gemini(&mut found, &file, &settings);
-        }
-        Some(Err(error)) => found.leave_out(&file, "settings", &error),
-        None => {}
-    }
-    found.instructions(&folder.join("GEMINI.md"));
-    found.unlike(
-        &folder.join("commands"),
-        "entry",
-        "commands in TOML; write them as prompt templates in markdown",
-    );
-    for (name, why) in [
-        ("skills", "skills; move them to skills of the configuration folder"),
-        ("agents", "write each as a kind of helper: NAME.md in agents of the configuration folder"),
-        (
-            "extensions",
-            "add what is in them by itself: MCP servers to config.toml, commands as prompt templates",
-        ),
-    ] {
-        found.unlike(&folder.join(name), "entry", why);
-    }
-    found.unlike(
-        &places.cwd.join("GEMINI.md"),
-        "file",
-        "import it in the project's AGENTS.md, as @GEMINI.md",
-    );
-    found.finish()
-}
-
-/// Parts of its settings that are taken over, or about the program's own screen and state.
-const OF_GEMINI: [&str; 9] =
-    *tau_tools::words!("$schema mcpServers ui theme ide privacy telemetry output selectedAuthType");
-/// Such parts of the groups in them.
-const IN_GROUPS: [(&str, &[&str]); 4] = [
-    ("general", &["defaultApprovalMode", "vimMode"]),
-    ("mcp", &["allowed", "excluded"]),
-    ("model", &["name"]),
-    ("security", &["auth"]),
-];
-
-fn of_gemini(found: &mut Collector, file: &Path, settings: &Value) {
-    for (group, value) in settings.as_object().into_iter().flatten().filter(|(_, value)| value.is_object()) {
-        if !OF_GEMINI.contains(&group.as_str()) {
-            let known = IN_GROUPS.iter().find(|(name, _)| name == group).map_or(&[][..], |(_, known)| *known);
-            found.rest(file, &format!("{group}."), value, known);
-        }
-    }
-    let flat = settings.as_object().into_iter().flatten().filter(|(_, value)| !value.is_object());
-    let flat: serde_json::Map<_, _> = flat.map(|(name, value)| (name.clone(), value.clone())).collect();
-    found.rest(file, "", &Value::Object(flat), &OF_GEMINI);
-    if let Some(model) = settings.pointer("/model/name").and_then(Value::as_str) {
-        found.change(file, format!("model.name: {model}"), setting("model", &format!("google/{model}")));
-    }
-    if settings.pointer("/general/vimMode").and_then(Value::as_bool) == Some(true) {
-        found.change(file, "general.vimMode", setting("editing_mode", "vim"));
-    }
-    if let Some(mode) = settings.pointer("/general/defaultApprovalMode").and_then(Value::as_str) {
-        let what = format!("general.defaultApprovalMode: {mode}");
-        match mode {
-            "default" => found.change(file, what, setting("permission_mode", "ask")),
-            "auto_edit" => found.change(file, what, setting("permission_mode", "edits")),
-            "plan" => found.change(file, what, setting("permission_mode", "plan")),
-            _ => found.leave_out(file, what, "tau has no such mode"),
-        }
-    }
-}
-
-/// Marks the servers that may not be started there as disabled.
-fn exclude_servers(settings: &mut Value) {
-    let list = |place: &str| settings.pointer(place).and_then(Value::as_array).cloned();
-    let (allowed, excluded) = (list("/mcp/allowed"), list("/mcp/excluded").unwrap_or_default());
-    for (name, server) in settings.get_mut("mcpServers").and_then(Value::as_object_mut).into_iter().flatten()
-    {
-        let is_in = |list: &[Value]| list.iter().any(|item| item == name);
-        if let Value::Object(fields) = server
-            && (is_in(&excluded) || allowed.as_deref().is_some_and(|allowed| !is_in(allowed)))
-        {
-            fields.insert("disabled".to_owned(), true.into());
-        }
-    }
-}
-
-/// Writes `$NAME`, which Gemini CLI replaces in any text, as `${NAME}`.
-fn with_braces(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            let (mut out, mut rest) = (String::new(), text.as_str());
-            while let Some((before, after)) = rest.split_once('$') {
-                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                let end = after.find(|c| !is_name(c)).unwrap_or(after.len());
-                let (name, behind) = after.split_at(end);
-                out.push_str(before);
-                match name.starts_with(|c: char| c.is_ascii_digit()) || name.is_empty() {
-                    true => out.push_str(&format!("${name}")),
-                    false => out.push_str(&format!("${{{name}}}")),
-                }
-                rest = behind;
-            }
-            *text = out + rest;
-        }
-        Value::Array(items) => items.iter_mut().for_each(with_braces),
-        Value::Object(fields) => fields.values_mut().for_each(with_braces),
-        _ => {}
-    }
-}
-
 pub(super) fn cursor(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("Cursor");
     let file = places.home.join(".cursor/mcp.json");
@@ -148,6 +34,17 @@ pub(super) fn cursor(places: &Places<'_>) -> SetUp {
         None => {}
     }
     let folder = places.home.join(".cursor");
+    let xdg = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());
+    let of_cli = [Some(folder.clone()), xdg.map(|folder| Path::new(&folder).join("cursor"))];
+    for file in of_cli.into_iter().flatten().map(|folder| folder.join("cli-config.json")) {
+        match json(&file) {
+            Some(Ok(config)) => of_cursor(&mut found, &file, &config),
+            Some(Err(error)) => found.leave_out(&file, "settings", &error),
+            None => {}
+        }
+    }
+    let why = "what runs unasked there; write it as permissions.allow";
+    found.unlike(&folder.join("permissions.json"), "file", why);
     let why = "write each as a prompt template: NAME.md in prompts of the configuration folder";
     found.unlike(&folder.join("commands"), "entry", why);
     found.unlike(&folder.join("skills"), "entry", "skills; move them to skills of the configuration folder");
@@ -157,6 +54,13 @@ pub(super) fn cursor(places: &Places<'_>) -> SetUp {
         "file",
         "servers of the project; tau reads those in .mcp.json",
     );
+    let why =
+        "rules of the project; write them as permissions.allow and permissions.deny in .tau/config.toml";
+    for name in [".cursor/cli.json", ".cursor/permissions.json"] {
+        if project != places.home {
+            found.unlike(&project.join(name), "file", why);
+        }
+    }
     found.unlike(
         &project.join(".cursor/rules"),
         "rule",
@@ -168,4 +72,60 @@ pub(super) fn cursor(places: &Places<'_>) -> SetUp {
         "import it in the project's AGENTS.md, as @.cursorrules",
     );
     found.finish()
+}
+
+/// Parts of the settings of its CLI that are taken over, or about the program's own screen and state.
+const OF_CURSOR: [&str; 16] = *tau_tools::words!(
+    "version permissions approvalMode editor display model modelParameters selectedModel \
+     hasChangedDefaultModel maxMode privacyCache authInfo network channel attribution showThinkingBlocks"
+);
+
+fn of_cursor(found: &mut Collector, file: &Path, config: &Value) {
+    let permissions = config.get("permissions").unwrap_or(&Value::Null);
+    for list in ["allow", "deny"] {
+        for rule in permissions.get(list).and_then(Value::as_array).into_iter().flatten() {
+            let text = rule.as_str().map_or_else(|| rule.to_string(), str::to_owned);
+            let what = format!("permissions.{list}: {text}");
+            match of_claude(&text) {
+                Some(rule) => add_rule(found, file, &what, list, &rule),
+                None => found.leave_out(file, what, "tau knows no such rule"),
+            }
+        }
+    }
+    found.rest(file, "permissions.", permissions, &["allow", "deny"]);
+    if let Some(mode) = text_in(config, "approvalMode") {
+        let what = format!("approvalMode: {mode}");
+        match mode {
+            "allowlist" => found.change(file, what, setting("permission_mode", "ask")),
+            _ => found.leave_out(file, what, WITHOUT_QUESTIONS),
+        }
+    }
+    if config.pointer("/editor/vimMode").and_then(Value::as_bool) == Some(true) {
+        found.change(file, "editor.vimMode", setting("editing_mode", "vim"));
+    }
+    found.rest(file, "", config, &OF_CURSOR);
+}
+
+/// A rule of Cursor in the words of Claude Code. There a command is named by its first word, with arguments behind a colon,
+/// and a path from the root begins with one slash.
+fn of_claude(text: &str) -> Option<String> {
+    let (name, inside) = text.trim().strip_suffix(')')?.split_once('(')?;
+    let inside = inside.trim();
+    Some(match name {
+        "Shell" if matches!(inside, "*" | "**") => "Bash".to_owned(),
+        "Shell" => match inside.split_once(':') {
+            None | Some((_, "*" | "**")) => format!("Bash({}:*)", inside.split(':').next()?),
+            Some((program, arguments)) => format!("Bash({program} {arguments})"),
+        },
+        "Read" | "Write" => {
+            let tool = if name == "Read" { "Read" } else { "Edit" };
+            format!("{tool}({}{inside})", if inside.starts_with('/') { "/" } else { "" })
+        }
+        "WebFetch" => format!("WebFetch(domain:{inside})"),
+        "Mcp" => {
+            let (server, tool) = inside.split_once(':').or_else(|| inside.split_once(','))?;
+            format!("mcp__{}__{}", server.trim(), tool.trim())
+        }
+        _ => return None,
+    })
 }
