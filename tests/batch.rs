@@ -1,5 +1,6 @@
 //! `tau batch`: many tasks, each with one result, whatever ends in between.
 
+mod collecting;
 mod money;
 
 use std::fs;

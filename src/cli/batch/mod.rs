@@ -44,14 +44,14 @@ pub fn run(args: &BatchArgs) -> Result<Exit, Refusal> {
     let path = args.results.clone().unwrap_or_else(|| beside(&tasks.file));
     let chosen = select_tasks(&tasks, &args.only)?;
     if args.report {
-        let folder = BatchFolder::at(&path);
+        let folder = BatchFolder::at(&path)?;
         let results = folder.results(&chosen)?;
         let reasons = reasons_by_task(&folder, &chosen, &results);
         let spent = costs_by_task(&folder, &chosen, &results);
         return Ok(print_report(&Report::new(&chosen, results, reasons, &spent), args.json));
     }
     check_engine(args, &path)?;
-    let mut results = BatchFolder::at(&path).results(&chosen)?;
+    let mut results = BatchFolder::at(&path)?.results(&chosen)?;
     let is_again = |result: &&TaskResult| args.again && !result.passed;
     let again: Vec<String> = results.values().filter(is_again).map(|result| result.id.clone()).collect();
     results.retain(|id, _| !again.contains(id));

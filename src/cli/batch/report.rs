@@ -106,7 +106,16 @@ impl Report {
         let missing: Vec<[String; 2]> = missing
             .map(|(id, why)| [id.clone(), plain::line(why.as_deref().unwrap_or("not tried yet"))])
             .collect();
-        for (title, rows) in [("failed", failed), ("without a result", missing)] {
+        let uncollected =
+            self.results.iter().filter_map(|result| Some((&result.id, result.uncollected.as_deref()?)));
+        let uncollected: Vec<[String; 2]> =
+            uncollected.map(|(id, what)| [id.clone(), plain::line(what)]).collect();
+        let tables = [
+            ("failed", failed),
+            ("without a result", missing),
+            ("changes that were not collected", uncollected),
+        ];
+        for (title, rows) in tables {
             if rows.is_empty() {
                 continue;
             }

@@ -4,6 +4,7 @@
 //! `patches/ID.patch` what changed in them.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ const KEPT: usize = 4 * 1024;
 const MAX_ERRORS: u64 = 4 << 20;
 /// Maximum number of times that a result is written again because its file was removed.
 const TRIES: u32 = 3;
+/// The folders in it.
+const PARTS: [&str; 5] = ["results", "runs", "work", "patches", "locks"];
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -51,6 +54,9 @@ pub(crate) struct TaskResult {
     /// The file of the changes in a clone, from the batch's folder.
     #[serde(with = "tau_tools::path_text", skip_serializing_if = "Option::is_none")]
     pub patch: Option<PathBuf>,
+    /// Why the changes, or some of them, are not in that file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncollected: Option<String>,
     pub machine: String,
     /// The end, as ISO 8601.
     pub ended: String,
@@ -74,27 +80,41 @@ pub(crate) struct CheckResult {
 pub(crate) struct BatchFolder(PathBuf);
 
 impl BatchFolder {
-    /// Makes the folder. Fails with errors of the file system.
+    /// Makes the folder. Fails if it cannot be written to.
     pub fn make(path: &Path) -> Result<Self, Refusal> {
-        let cannot = |error: io::Error| Refusal::config(format!("cannot use {}: {error}", path.display()));
-        for part in ["results", "runs", "work", "patches", "locks"] {
-            fs::create_dir_all(path.join(part)).map_err(cannot)?;
+        for folder in PARTS.map(|part| path.join(part)) {
+            let made = fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder));
+            made.map_err(|error| unusable(&folder, &error))?;
         }
-        let folder = path.canonicalize().map(BatchFolder).map_err(cannot)?;
+        let folder = path.canonicalize().map(BatchFolder).map_err(|error| unusable(path, &error))?;
         // Results that a killed process has begun to write. A living one holds the lock of its file; where locks do not
         // reach across machines, it begins again.
-        file_at::sweep(&folder.0.join("results"));
+        file_at::sweep(&folder.results_folder().map_err(|error| unusable(path, &error))?);
         Ok(folder)
     }
 
-    /// The folder, which may not exist.
-    pub fn at(path: &Path) -> Self {
-        BatchFolder(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
+    /// The folder, which may not exist. Fails if something else is in its place.
+    pub fn at(path: &Path) -> Result<Self, Refusal> {
+        for folder in [path.to_owned()].into_iter().chain(PARTS.map(|part| path.join(part))) {
+            match (folder.symlink_metadata(), folder.metadata()) {
+                (_, Ok(found)) if found.is_dir() => {}
+                (_, Ok(_)) => return Err(unusable(&folder, &"it is not a folder")),
+                (Ok(_), Err(_)) => return Err(unusable(&folder, &"it is a link that leads nowhere")),
+                (Err(error), _) if error.kind() == ErrorKind::NotFound => {}
+                (Err(error), _) => return Err(unusable(&folder, &error)),
+            }
+        }
+        Ok(BatchFolder(path.canonicalize().unwrap_or_else(|_| path.to_owned())))
     }
 
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// The folder of the results, links followed.
+    fn results_folder(&self) -> io::Result<PathBuf> {
+        self.0.join("results").canonicalize()
     }
 
     fn result_file(&self, id: &str) -> PathBuf {
@@ -137,7 +157,10 @@ impl BatchFolder {
         let file = self.result_file(&task.id);
         let bytes = match read_capped(&file, MAX_SIZE) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            // A link that leads nowhere is in the way of a result.
+            Err(error) if error.kind() == ErrorKind::NotFound && file.symlink_metadata().is_err() => {
+                return Ok(None);
+            }
             Err(error) => return Err(Refusal::config(format!("cannot read {}: {error}", file.display()))),
         };
         let result: TaskResult = serde_json::from_slice(&bytes)
@@ -161,12 +184,12 @@ impl BatchFolder {
     /// Writes the result of a task, unless there is one; returns whether it did. The file appears as a whole, and
     /// is on disk then.
     pub fn write(&self, result: &TaskResult) -> io::Result<bool> {
-        let folder = self.0.join("results");
+        let folder = self.results_folder()?;
         let mut bytes = serde_json::to_vec_pretty(result)?;
         bytes.push(b'\n');
         let mut tries = 1..=TRIES;
         loop {
-            let at = FileAt::find(&self.result_file(&result.id))?;
+            let at = FileAt::find(&folder.join(format!("{}.json", result.id)))?;
             let new = at.temporary(0o600)?;
             (&new.file).write_all(&bytes)?;
             new.file.sync_all()?;
@@ -192,6 +215,10 @@ impl BatchFolder {
         }
         Ok(())
     }
+}
+
+fn unusable(folder: &Path, why: &dyn Display) -> Refusal {
+    Refusal::config(format!("cannot use {}: {why}; choose another folder with --results", folder.display()))
 }
 
 /// The last line of what tau wrote to standard error.

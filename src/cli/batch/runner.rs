@@ -25,6 +25,7 @@ use crate::headless::json::input;
 use crate::process::plain;
 use crate::rpc::lines::InputLine;
 use crate::worktrees::git::reason;
+use crate::worktrees::patch::write_patch;
 use tau_agent::settings::private_files::LockFile;
 use tau_tools::TerminalOutput;
 use tau_tools::process::git::without_repository;
@@ -112,28 +113,32 @@ async fn attempt(
             None => Outcome::Missing(why),
         });
     };
-    let patch = match &base {
-        Some(base) => Some(patch(&directory, base, task, folder).await?),
-        None => None,
+    let (patch, uncollected) = match base {
+        Some(base) => collect_change(&directory, base, task, folder).await,
+        None => (None, None),
     };
+    // What the run has done to its folder is no reason to run it again.
+    let unusable = directory.join(".").metadata().err().filter(|_| task.check.is_some());
+    let unusable = unusable.map(|error| format!("the check cannot run in {}: {error}", directory.display()));
     let check = match &task.check {
-        Some(command) => {
+        Some(command) if unusable.is_none() => {
             let session = run.session.as_deref().unwrap_or_default();
             match run_check(command, &directory, session, claim, &mut stopping).await? {
                 Some(check) => Some(check),
                 None => return Ok(Outcome::Missing(STOPPED.to_owned())),
             }
         }
-        None => None,
+        Some(_) | None => None,
     };
-    let passed = check.as_ref().map_or(exit_code == 0, |check| check.exit_code == Some(0));
+    let ended_well = exit_code == 0 && unusable.is_none();
+    let passed = check.as_ref().map_or(ended_well, |check| check.exit_code == Some(0));
     Ok(Outcome::Result(Box::new(TaskResult {
         id: task.id.clone(),
         task: task.hash.clone(),
         passed,
         exit_code,
         reason: run.reason,
-        error: run.error,
+        error: unusable.or(run.error),
         check,
         cost: run.cost,
         tokens: run.tokens,
@@ -141,6 +146,7 @@ async fn attempt(
         text: run.text,
         session: run.session,
         patch,
+        uncollected,
         machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         ended: jiff::Timestamp::now().to_string(),
     })))
@@ -342,22 +348,27 @@ async fn commit(path: &str, revision: &str) -> Result<String, UserError> {
     Err(format!("the repository has no branch, tag or commit {}", plain::line(revision)).into())
 }
 
-/// Writes what changed in a clone since this commit.
-async fn patch(
-    directory: &Path,
-    base: &str,
+/// Writes what changed in a clone since this commit; returns the file, and what is not in it.
+async fn collect_change(
+    clone: &Path,
+    base: String,
     task: &BatchTask,
     folder: &BatchFolder,
-) -> Result<PathBuf, UserError> {
-    let path = directory.display().to_string();
-    git(&["-C", &path, "add", "--all"]).await?;
-    let to = BatchFolder::patch(&task.id);
-    let output = format!("--output={}", folder.path().join(&to).display());
-    let diff = ["diff", "--cached", "--binary", "--no-ext-diff", "--no-textconv"];
-    // As `git apply` reads it, whatever the user's settings are.
-    let names = ["--no-relative", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"];
-    git(&[&["-C", &path], &diff[..], &names[..], &[&output, base]].concat()).await?;
-    Ok(to)
+) -> (Option<PathBuf>, Option<String>) {
+    let (clone, to) = (clone.to_owned(), BatchFolder::patch(&task.id));
+    let file = folder.path().join(&to);
+    let write = move || {
+        let written = write_patch(&clone, &base, &file);
+        if written.is_err() {
+            // That of an earlier run, or a part of this one's.
+            let _ = std::fs::remove_file(&file);
+        }
+        written
+    };
+    match tokio::task::spawn_blocking(write).await.unwrap_or_else(|error| Err(UserError::of(error))) {
+        Ok(missing) => (Some(to), missing),
+        Err(why) => (None, Some(format!("there is no patch: {}", plain::line(why.as_ref())))),
+    }
 }
 
 async fn git(arguments: &[&str]) -> Result<String, UserError> {

@@ -6,6 +6,7 @@
 pub(crate) mod copies;
 pub(crate) mod git;
 pub(crate) mod keep;
+pub(crate) mod patch;
 pub(crate) mod session;
 pub(crate) mod snapshot;
 

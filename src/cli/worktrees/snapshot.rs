@@ -149,8 +149,8 @@ pub(crate) fn refuse_pipes(top: &Path) -> Result<(), UserError> {
 }
 
 /// A copy of an index, in which no file is marked as one that git shall not look at, except those that are not there.
-struct IndexCopy {
-    file: PathBuf,
+pub(super) struct IndexCopy {
+    pub file: PathBuf,
     /// The files in it, each with its mode first.
     entries: Vec<OsString>,
     _dir: TempDir,
@@ -158,11 +158,11 @@ struct IndexCopy {
 
 impl IndexCopy {
     /// A copy of a working tree's index; the file does not exist if the working tree has no index.
-    fn of(git: Git<'_>) -> Result<Self, UserError> {
+    pub fn of(git: Git<'_>) -> Result<Self, UserError> {
         let index = git.path(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
         let dir = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
         let mut copy = IndexCopy { file: dir.path().join("index"), entries: Vec::new(), _dir: dir };
-        if index.exists() {
+        if index.is_file() {
             let copied = copy_index(&index, &copy.file);
             copied.map_err(|error| format!("cannot read {}: {error}", index.display()))?;
             copy.look_at_all(git)?;
@@ -194,10 +194,15 @@ impl IndexCopy {
 
     /// Fails if a submodule is checked out: git would look at it with another git, whose environment is not hardened.
     fn refuse_submodules(&self, top: &Path) -> Result<(), UserError> {
+        let found = self.submodules(top).next();
+        found.map_or(Ok(()), |link| Err(has_repository(top, Path::new(link)).into()))
+    }
+
+    /// The submodules that are checked out.
+    pub fn submodules(&self, top: &Path) -> impl Iterator<Item = &OsStr> {
         let links = self.entries.iter().filter(|entry| entry.as_bytes().starts_with(GIT_LINK));
         let is_checked_out = |link: &&OsStr| top.join(link).join(".git").symlink_metadata().is_ok();
-        let found = links.filter_map(|entry| name_of(entry)).find(is_checked_out);
-        found.map_or(Ok(()), |link| Err(has_repository(top, Path::new(link)).into()))
+        links.filter_map(|entry| name_of(entry)).filter(is_checked_out)
     }
 }
 
@@ -223,12 +228,16 @@ pub(crate) fn commit_files(git: Git<'_>, head: Option<&str>, message: &str) -> R
         return Err(format!("{} is not checked out completely", git.dir.display()).into());
     }
     let git = git.with_index(&index.file);
-    let add: &[&str] = match git.text(&["config", "--type=bool", "core.sparseCheckout"]).as_deref() {
-        Ok("true") => &["add", "--all", "--sparse", "--", ":/"],
-        _ => &["add", "--all", "--", ":/"],
-    };
-    git.text(add)?;
+    git.text(&[add_all(git), &["--", ":/"]].concat())?;
     commit_index(git, head, message)
+}
+
+/// The command that adds all files, also those outside a sparse checkout.
+pub(super) fn add_all(git: Git<'_>) -> &'static [&'static str] {
+    match git.text(&["config", "--type=bool", "core.sparseCheckout"]).as_deref() {
+        Ok("true") => &["add", "--all", "--sparse"],
+        _ => &["add", "--all"],
+    }
 }
 
 /// Makes a commit of an index, upon `head`; it is `head` itself if nothing is changed.
