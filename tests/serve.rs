@@ -17,6 +17,7 @@ mod mcp;
 mod page;
 mod page_actions;
 mod page_attempts;
+mod page_errors;
 mod page_layout;
 mod page_sync;
 mod sharing;

@@ -3,11 +3,17 @@
 let token = "";
 
 export class Problem extends Error {
-  constructor(status, text) {
+  /** `request` is what failed: its method and its path. */
+  constructor(status, text, request) {
     super(text);
     this.status = status;
+    this.request = request;
   }
 }
+
+/** What is called with each request that succeeds. */
+let succeeded = () => {};
+export const onSuccess = (call) => { succeeded = call; };
 
 const IN_LINK = /#token=([^&]+)/;
 
@@ -45,6 +51,7 @@ function decoded(text) {
 }
 
 async function send(method, path, { body, headers = {}, signal } = {}) {
+  const request = `${method} ${path}`;
   const all = { authorization: `Bearer ${token}`, ...headers };
   if (body !== undefined) all["content-type"] = "application/json";
   let response;
@@ -52,11 +59,16 @@ async function send(method, path, { body, headers = {}, signal } = {}) {
     response = await fetch(path, { method, headers: all, signal, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem(0, "the server cannot be reached");
+    throw new Problem(0, "the server cannot be reached", request);
   }
-  if (response.ok) return response;
+  if (response.ok) {
+    succeeded(request);
+    return response;
+  }
   const problem = await response.json().catch(() => ({}));
-  throw new Problem(response.status, problem.detail || problem.title || `the server answered with status ${response.status}`);
+  // What is for programs means nothing to a user.
+  const detail = problem.detail?.replace("GET /api/sessions lists them", "it may have been deleted");
+  throw new Problem(response.status, detail || problem.title || `the server answered with status ${response.status}`, request);
 }
 
 async function json(method, path, body) {

@@ -6,7 +6,7 @@ import { quietly, typed, waiting } from "/page/asks.js";
 import { Board, listRow } from "/page/board.js";
 import { Jobs } from "/page/jobs.js";
 import { Attempts, workDialog } from "/page/attempts.js";
-import { element, nameOf, visible } from "/page/text.js";
+import { element, nameOf, noticeText, visible } from "/page/text.js";
 import { Transcript } from "/page/transcript.js";
 
 const at = (id) => document.getElementById(id);
@@ -28,11 +28,19 @@ const asks = new Map();
 
 const say = (text) => { at("said").textContent = text; };
 
+/** The error that is shown, wherever the user is, until an action or what has failed succeeds. */
+let problem = null;
+
 function complain(error) {
-  if (error.name === "AbortError") return;
-  if (error.status === 401) return login("The server does not accept this token.");
-  at("problem").textContent = error.message;
+  if (error?.name === "AbortError") return;
+  if (error?.status === 401) return login("The server does not accept this token.");
+  problem = error;
+  at("problem").textContent = error ? visible(error.message) : "";
 }
+
+api.onSuccess((request) => {
+  if (problem && (!request.startsWith("GET ") || request === problem.request || problem.status === 0)) complain(null);
+});
 
 // --- Connecting
 
@@ -183,6 +191,7 @@ function leave() {
 async function route() {
   const found = /^#\/s\/(.+)$/.exec(location.hash);
   menu(false);
+  complain(null);
   if (!found) {
     leave();
     at("composer").hidden = true;
@@ -207,7 +216,6 @@ async function enterSession(id) {
   session.suspended = row?.state === "suspended";
   open = session;
   at("title").textContent = nameOf(row || {});
-  at("problem").textContent = "";
   at("empty").hidden = true;
   at("board").hidden = true;
   at("archived").hidden = true;
@@ -228,11 +236,8 @@ async function enterSession(id) {
 async function load(session) {
   session.loads = true;
   session.modified = known(session.id)?.modified;
-  try {
-    if (await draw(session) && !session.follows) follow(session);
-  } catch (error) {
-    complain(error);
-  }
+  const begin = (isLive) => { if (isLive && !session.follows) follow(session); };
+  await draw(session).then(begin).catch(complain);
   session.loads = false;
 }
 
@@ -354,7 +359,7 @@ function take(session, record) {
     case "compaction_end": if (record.errorMessage) transcript.note(record.errorMessage, true); break;
     case "permission_mode_changed": at("mode").value = record.mode; break;
     case "session_info_changed": if (record.name) at("title").textContent = visible(record.name); break;
-    case "notice": transcript.note([record.text, record.hint].filter(Boolean).join("; "), record.level === "error"); break;
+    case "notice": transcript.note(noticeText(session.id, record), record.level === "error"); break;
     case "run_stopped": transcript.note("a limit ended the run"); break;
     // A notice says why. What others have sent is theirs.
     case "prompt_refused":
@@ -499,7 +504,6 @@ at("composer").addEventListener("submit", async (event) => {
   const text = at("prompt").value;
   const session = open;
   if (!(text.trim() || pictures.blocks.length) || !session) return;
-  at("problem").textContent = "";
   at("send").disabled = true;
   const taken = pictures.take();
   try {
@@ -528,11 +532,7 @@ at("composer").addEventListener("submit", async (event) => {
 async function stop() {
   if (!open?.running) return;
   at("state").textContent = "stopping…";
-  try {
-    await api.abort(open.id);
-  } catch (error) {
-    complain(error);
-  }
+  await api.abort(open.id).catch(complain);
 }
 at("stop").addEventListener("click", stop);
 
@@ -565,7 +565,7 @@ at("mode").addEventListener("change", async () => {
 });
 
 newDialog(async (id) => {
-  await refresh();
+  await refresh().catch(complain);
   location.hash = `#/s/${encodeURIComponent(id)}`;
 });
 

@@ -62,6 +62,16 @@ export function textOf(content) {
 /** The title of a session. */
 export const nameOf = (session) => visible(session.name || session.firstPrompt || "New session");
 
+/** Commands of a terminal's screen that notices name. */
+const COMMANDS = /(?:^|[\s(])(\/(?:attempts|diff|export|goal|jobs|login|model|new|permissions|redo|resume|settings|trust|undo|worktree))\b(?!\/)/;
+
+/** A notice of a session; of a command in it, where it runs. */
+export function noticeText(session, record) {
+  const text = [record.text, record.hint].filter(Boolean).join("; ");
+  const command = COMMANDS.exec(text)?.[1];
+  return command ? `${text} (${command} is for a terminal: run "tau attach ${session}" there)` : text;
+}
+
 /** How long ago a time is. */
 export function ago(time) {
   const seconds = (Date.now() - Date.parse(time)) / 1000;
