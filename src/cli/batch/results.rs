@@ -84,12 +84,12 @@ impl BatchFolder {
     pub fn make(path: &Path) -> Result<Self, Refusal> {
         for folder in PARTS.map(|part| path.join(part)) {
             let made = fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder));
-            made.map_err(|error| unusable(&folder, &error))?;
+            made.map_err(|error| refusal(&folder, &error))?;
         }
-        let folder = path.canonicalize().map(BatchFolder).map_err(|error| unusable(path, &error))?;
+        let folder = path.canonicalize().map(BatchFolder).map_err(|error| refusal(path, &error))?;
         // Results that a killed process has begun to write. A living one holds the lock of its file; where locks do not
         // reach across machines, it begins again.
-        file_at::sweep(&folder.results_folder().map_err(|error| unusable(path, &error))?);
+        file_at::sweep(&folder.results_folder().map_err(|error| refusal(path, &error))?);
         Ok(folder)
     }
 
@@ -98,10 +98,10 @@ impl BatchFolder {
         for folder in [path.to_owned()].into_iter().chain(PARTS.map(|part| path.join(part))) {
             match (folder.symlink_metadata(), folder.metadata()) {
                 (_, Ok(found)) if found.is_dir() => {}
-                (_, Ok(_)) => return Err(unusable(&folder, &"it is not a folder")),
-                (Ok(_), Err(_)) => return Err(unusable(&folder, &"it is a link that leads nowhere")),
+                (_, Ok(_)) => return Err(refusal(&folder, &"it is not a folder")),
+                (Ok(_), Err(_)) => return Err(refusal(&folder, &"it is a link that leads nowhere")),
                 (Err(error), _) if error.kind() == ErrorKind::NotFound => {}
-                (Err(error), _) => return Err(unusable(&folder, &error)),
+                (Err(error), _) => return Err(refusal(&folder, &error)),
             }
         }
         Ok(BatchFolder(path.canonicalize().unwrap_or_else(|_| path.to_owned())))
@@ -217,7 +217,7 @@ impl BatchFolder {
     }
 }
 
-fn unusable(folder: &Path, why: &dyn Display) -> Refusal {
+fn refusal(folder: &Path, why: &dyn Display) -> Refusal {
     Refusal::config(format!("cannot use {}: {why}; choose another folder with --results", folder.display()))
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn write_patch(clone: &Path, base: &str, file: &Path) -> Result<Optio
         }
     }
     missing.extend(new_commits(git, base)?.iter().map(|name| repository_name(name)));
-    missing.extend(not_added(git)?);
+    missing.extend(remaining_files(git)?);
     let diff = ["diff", "--cached", "--binary", "--no-ext-diff", "--no-textconv"];
     // As `git apply` reads it, whatever the user's settings are.
     let names = ["--no-relative", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"];
@@ -49,7 +49,7 @@ pub(crate) fn write_patch(clone: &Path, base: &str, file: &Path) -> Result<Optio
     output.push(file);
     let arguments: Vec<&OsStr> = diff.iter().chain(&names).map(OsStr::new).collect();
     git.bytes(&[&arguments[..], &[&output, OsStr::new(base)]].concat())?;
-    Ok(described(missing, said))
+    Ok(describe(missing, said))
 }
 
 /// Adds all files that git can add, except for the submodules; returns what git said if it left some out.
@@ -98,7 +98,7 @@ fn new_commits(git: Git<'_>, base: &str) -> Result<Vec<OsString>, UserError> {
 }
 
 /// The files that differ from the index, as git could not add them.
-fn not_added(git: Git<'_>) -> Result<Vec<OsString>, UserError> {
+fn remaining_files(git: Git<'_>) -> Result<Vec<OsString>, UserError> {
     let status = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"];
     let lines = git.names(&[&status[..], &["--ignore-submodules=all"]].concat())?;
     let changed = lines.iter().filter_map(|line| line.as_bytes().get(1..)?.split_first());
@@ -118,7 +118,7 @@ fn repository_name(name: &OsStr) -> OsString {
 }
 
 /// What is not in a patch, in a line.
-fn described(mut missing: Vec<OsString>, said: Option<String>) -> Option<String> {
+fn describe(mut missing: Vec<OsString>, said: Option<String>) -> Option<String> {
     missing.sort();
     missing.dedup();
     let names = missing.iter().take(NAMED).map(|name| plain::line(&name.to_string_lossy()));

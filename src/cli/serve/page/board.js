@@ -52,13 +52,17 @@ class Row {
     this.node = element("article", { class: "session" }, element("h2", {}, this.name), element("p", { class: "facts" }, this.state, this.facts), this.last, this.asks, form);
   }
 
+  /** Does one thing at a time: a second press, before the first has an answer, does nothing. */
   async work(doIt) {
+    if (this.works) return;
+    this.works = true;
     try {
       await doIt();
       this.board.changed();
     } catch (error) {
       this.board.complain(error);
     }
+    this.works = false;
   }
 
   update(session) {

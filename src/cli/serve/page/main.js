@@ -503,7 +503,7 @@ at("composer").addEventListener("submit", async (event) => {
   event.preventDefault();
   const text = at("prompt").value;
   const session = open;
-  if (!(text.trim() || pictures.blocks.length) || !session) return;
+  if (!(text.trim() || pictures.blocks.length) || !session || at("send").disabled) return;
   at("send").disabled = true;
   const taken = pictures.take();
   try {
