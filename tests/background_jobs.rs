@@ -110,6 +110,41 @@ async fn the_end_names_the_processes_that_it_stops_and_those_that_continue() {
     assert!(named, "{err}");
 }
 
+/// The calls of an agent that does not end in time if its session ends with a slow hook: a job, and a command that ends
+/// only when it is killed.
+pub(crate) fn stubborn(job: &str, command: &str) -> Vec<Act> {
+    let waits = bash(&format!("trap '' TERM; sleep {command}"));
+    vec![background(&format!("sleep {job}")), waits, says("done")]
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_end_in_time_leaves_nothing() {
+    let (job, command) = (rare_sleep(), rare_sleep());
+    let home = Home::new(stubborn(&job, &command)).await;
+    let config = home.dir.path().join(".config/tau");
+    std::fs::create_dir_all(&config).unwrap();
+    let hook = "[[hooks.SessionEnd]]\ncommand = \"sleep 30\"\n";
+    std::fs::write(config.join("config.toml"), hook).unwrap();
+    let program = home.tau(&["-p", "go"]).spawn().unwrap();
+    let begun = Instant::now();
+    while alive(&job).is_empty() || alive(&command).is_empty() {
+        assert!(begun.elapsed() < SOON, "the commands do not start");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let pid = rustix::process::Pid::from_raw(i32::try_from(program.id().unwrap()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let ended = program.wait_with_output().in_time("the end").await.unwrap();
+    assert_eq!((alive(&job), alive(&command)), (Vec::new(), Vec::new()));
+    let err = String::from_utf8_lossy(&ended.stderr);
+    for nap in [job, command] {
+        let named = err
+            .lines()
+            .any(|line| line.starts_with("tau: stopped process ") && line.ends_with(&format!("sleep {nap}")));
+        assert!(named, "{nap}: {err}");
+    }
+    assert!(!err.contains(" continues: "), "{err}");
+}
+
 /// Whatever a process drops, it is named, also after a crash of tau.
 #[tokio::test]
 async fn a_process_without_environment_and_session_is_named_and_stopped() {

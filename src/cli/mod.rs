@@ -44,12 +44,13 @@ use commands::{
 use compose::environment::paths;
 use compose::{Setup, sessions};
 use process::exit::{Exit, fail, say};
-use process::{crash, hardening, log, signals, stderr, waiter};
+use process::{crash, hardening, log, signals, stderr, stopped_jobs, waiter};
 use tau_tools::user_error::UserError;
 
 /// Runs the program; returns its exit code.
 pub fn main() -> std::process::ExitCode {
     let exit = run();
+    stopped_jobs::stop_rest();
     compose::agent::clear_scratch();
     stderr::finish();
     exit.into()

@@ -191,7 +191,10 @@ pub async fn run(
     if let Some(confinement) = confinement {
         record_denial(&mut finished, &command, &denied, &confinement);
     }
-    drop((private, running));
+    drop(private);
+    if !finished.cancelled && !finished.timed_out {
+        running.end();
+    }
     Ok(finished)
 }
 

@@ -1,5 +1,6 @@
 //! Background jobs on the screen: moved there by the user, listed, stopped, and asked about at quit.
 
+use rustix::process::{Signal, kill_process};
 use serde_json::json;
 
 use super::{background, bash, left};
@@ -146,6 +147,26 @@ async fn quitting_asks_about_running_jobs_and_names_what_it_stopped() {
         screen.wait_for(&format!("of job 1: sleep {nap}"));
         screen.wait_for("to continue: tau --continue");
         assert_eq!(alive(nap), []);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_does_not_end_in_time_leaves_nothing_behind_its_screen() {
+    let (job, command) = (rare_sleep(), rare_sleep());
+    let acts = super::stubborn(&job, &command);
+    let hook = r#"printf '[[hooks.SessionEnd]]\ncommand = "sleep 30"\n' > "$TAU_HOME/config.toml";"#;
+    play(acts, hook, AUTO, (100, 30), move |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for("1 job");
+        let runs = || !alive(&command).is_empty();
+        crate::time_limit::until(crate::time_limit::SOON, runs, || "the command does not start".to_owned());
+        kill_process(screen.pid(), Signal::TERM).unwrap();
+        screen.wait_for("to continue: tau --continue");
+        assert_eq!((alive(&job), alive(&command)), (Vec::new(), Vec::new()));
+        let text = screen.text();
+        assert!(text.contains("stopped process ") && text.contains(&job), "{text}");
+        assert!(!text.contains(" continues: "), "{text}");
     })
     .await;
 }

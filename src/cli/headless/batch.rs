@@ -16,6 +16,7 @@ use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::{RunCommand, TaskCommand};
 use tau_tools::deadline;
+use tau_tools::process::left::LAST_GRACE;
 
 /// Time for an aborted run to write its session and to end its child processes.
 const GRACE: Duration = Duration::from_millis(900);
@@ -167,14 +168,20 @@ impl<S: AsyncFnMut() -> CaughtSignal> BatchDriver<S> {
             while let Some(event) = events.recv().await {
                 jobs.take(&event);
             }
-            jobs.lines().iter().for_each(|line| warn(line));
             (&mut *task).await
         };
-        let panicked = tokio::select! {
-            _ = self.stops.signal() => false,
-            ended = tokio::time::timeout(patience, ended) => matches!(ended, Ok(Err(error)) if error.is_panic()),
+        let (panicked, grace) = tokio::select! {
+            _ = self.stops.signal() => (false, Some(Duration::ZERO)),
+            ended = tokio::time::timeout(patience, ended) => match ended {
+                Ok(ended) => (ended.is_err_and(|error| error.is_panic()), None),
+                Err(_) => (false, Some(LAST_GRACE)),
+            },
         };
         task.abort();
+        if let Some(grace) = grace {
+            jobs.stop_rest(grace).await;
+        }
+        jobs.lines().iter().for_each(|line| warn(line));
         if let Some((_, until)) = &mut self.stops.stopping {
             *until = (*until).max(Instant::now() + LAST_RECORD);
         }

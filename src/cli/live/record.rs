@@ -325,6 +325,12 @@ pub(crate) fn all(paths: &Paths) -> HashMap<String, FoundRecord> {
     records.iter().filter_map(|path| read(path)).collect()
 }
 
+/// The processes that have sessions open.
+pub(crate) fn hosts(paths: &Paths) -> Vec<i32> {
+    let live = all(paths).into_values().filter(|found| found.is_live);
+    live.filter_map(|found| i32::try_from(found.record.pid).ok()).collect()
+}
+
 /// Removes a lock that a killed process has left.
 fn remove_if_free(lock: &Path) {
     if let Ok(Some(_held)) = LockFile::try_take(lock) {

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::exit::Exit;
+use super::stopped_jobs;
 use crate::tui::{modes, terminal};
 
 /// No panic so far.
@@ -61,7 +62,7 @@ pub fn install(state: PathBuf) {
         write_message(panic, &state);
         STATE.store(REPORTED, Ordering::SeqCst);
         if !watched {
-            std::process::exit(Exit::Crash.code().into());
+            end_now();
         }
     }));
 }
@@ -74,11 +75,16 @@ fn watchdog() -> Option<Sender<()>> {
     let watch = move || {
         if receiver.recv().is_ok() {
             std::thread::sleep(GRACE);
-            std::process::exit(Exit::Crash.code().into());
+            end_now();
         }
     };
     let thread = std::thread::Builder::new().name("crash watchdog".to_owned()).stack_size(64 * 1024);
     thread.spawn(watch).ok().map(|_| sender)
+}
+
+fn end_now() -> ! {
+    stopped_jobs::stop_rest();
+    std::process::exit(Exit::Crash.code().into());
 }
 
 /// Completes when a thread or task has panicked. The terminal is restored by then; the caller should end with

@@ -1,7 +1,14 @@
 //! The background jobs and other processes that the end of a session stopped or left, for the report at the
 //! program's end.
 
+use std::time::Duration;
+
+use tokio::task::spawn_blocking;
+
+use super::exit::warn;
 use super::plain;
+use crate::compose::environment::paths;
+use crate::live::record;
 use tau_agent::AgentEvent;
 use tau_protocol::event::{SessionEvent, ShellEvent, TurnEvent};
 use tau_tools::details::Details;
@@ -45,11 +52,23 @@ impl StoppedJobs {
     ///
     /// Whose they are is decided at the end: the report on a helper may come after its first command.
     pub fn look(&mut self) {
-        for process in left::own() {
-            if !self.processes.iter().any(|known| is_same(known, &process)) {
+        self.add(left::own());
+    }
+
+    fn add(&mut self, processes: Vec<LeftProcess>) {
+        for process in processes {
+            if !self.processes.iter().any(|known| known.is_same(&process)) {
                 self.processes.push(process);
             }
         }
+    }
+
+    /// Stops what still runs although the agent, which is no more, had its time.
+    pub async fn stop_rest(&mut self, grace: Duration) {
+        self.look();
+        let sessions = self.sessions.clone();
+        let stop = move || left::stop_bound(|process| is_meant(&sessions, process), grace);
+        self.add(spawn_blocking(stop).await.unwrap_or_default());
     }
 
     /// Takes an event of the agent.
@@ -89,23 +108,40 @@ impl StoppedJobs {
 
     /// The lines about processes that are of no job.
     fn others(&self) -> impl Iterator<Item = String> {
-        let now = if self.processes.is_empty() { Vec::new() } else { left::own() };
+        let has_any = !self.processes.is_empty();
+        // Sessions that a command has begun are in `tau sessions`.
+        let hosts = paths().ok().filter(|_| has_any).map(|paths| record::hosts(&paths)).unwrap_or_default();
+        let now = if has_any { left::all() } else { Vec::new() };
         let is_of_job = |process: &LeftProcess| {
             self.stopped.iter().flat_map(|job| &job.processes).any(|other| other.pid == process.pid)
         };
-        let is_meant = |process: &LeftProcess| {
-            let is_of = |sessions: &Vec<String>| sessions.iter().any(|session| process.is_of(session));
-            self.sessions.as_ref().is_none_or(is_of)
+        let is_other = move |process: &&LeftProcess| {
+            is_meant(&self.sessions, process) && !is_of_job(process) && !hosts.contains(&process.pid)
         };
-        let others = self.processes.iter().filter(move |process| is_meant(process) && !is_of_job(process));
-        others.map(move |process| {
-            let (pid, name) = (process.pid, plain::line(&process.name));
-            match now.iter().any(|other| is_same(other, process)) {
-                true => format!("process {pid} continues: {name}; `tau jobs --stop {pid}` ends it"),
-                false => format!("stopped process {pid}: {name}"),
-            }
-        })
+        let others = self.processes.iter().filter(is_other);
+        others.map(move |process| line(process, &now))
     }
+}
+
+/// Stops what this process, which ends, has left running after all, and names it.
+pub(crate) fn stop_rest() {
+    let stopped = left::stop_rest();
+    let now = if stopped.is_empty() { Vec::new() } else { left::all() };
+    stopped.iter().for_each(|process| warn(&line(process, &now)));
+}
+
+/// The line about a process, which is stopped unless it is one of those that run now.
+fn line(process: &LeftProcess, now: &[LeftProcess]) -> String {
+    let (pid, name) = (process.pid, plain::line(&process.name));
+    match now.iter().any(|other| other.is_same(process)) {
+        true => format!("process {pid} continues: {name}; `tau jobs --stop {pid}` ends it"),
+        false => format!("stopped process {pid}: {name}"),
+    }
+}
+
+/// Whether a process is of one of these sessions; without any, whether this process has started it.
+fn is_meant(sessions: &Option<Vec<String>>, process: &LeftProcess) -> bool {
+    sessions.as_ref().is_none_or(|sessions| sessions.iter().any(|session| process.is_of(session)))
 }
 
 /// The sessions that an agent, or its helpers and theirs, work in, as far as the event tells them.
@@ -127,8 +163,4 @@ fn sessions_in(event: &AgentEvent) -> impl Iterator<Item = &String> {
 /// The ids of the jobs that have ended.
 fn ended_ids(jobs: &[JobRow]) -> Vec<u32> {
     jobs.iter().filter(|job| !job.is_running()).map(|job| job.id).collect()
-}
-
-fn is_same(one: &LeftProcess, other: &LeftProcess) -> bool {
-    (one.pid, one.start) == (other.pid, other.start)
 }

@@ -14,9 +14,9 @@ use rustix::process::Pid;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 
-use super::ChildEnv;
 use super::process_tree::ProcessTree;
 use super::spawn::{Life, marked_command, own_session, prepare_confinement};
+use super::{ChildEnv, left};
 use crate::sandbox::SandboxPolicy;
 use crate::sandbox::confinement::Surroundings;
 use crate::scratch::Scratch;
@@ -72,6 +72,7 @@ impl ServerProcess {
             confinement.apply(program.as_std_mut());
         }
         own_session(&mut program, Life::Program, &mark);
+        left::note_program(mark.number)?;
         let mut child = program.spawn()?;
         let ended = || io::Error::other("it ended before it started");
         let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)).ok_or_else(ended)?;

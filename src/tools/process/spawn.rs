@@ -113,8 +113,9 @@ pub(super) fn spawn(
     program.stdin(stdin).stdout(stdout).stderr(stderr);
     let life = if matches!(output, Output::Terminal(_)) { Life::InTerminal } else { Life::Command };
     own_session(&mut program, life, &mark);
-    let running = left::note(mark.number);
+    let running = left::note(mark.number)?;
     let child = program.spawn()?;
+    running.begin();
     let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let leader = leader.ok_or_else(|| io::Error::other("it ended before it started"))?;
     let tree = ProcessTree::new(leader, mark.number);

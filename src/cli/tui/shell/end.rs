@@ -19,6 +19,7 @@ use tau_app::{Effect, Model, Msg, screen_place};
 use tau_protocol::command::TaskCommand;
 use tau_protocol::event::{NoticeLevel, TaskEvent};
 use tau_tools::counted::pluralize;
+use tau_tools::process::left::LAST_GRACE;
 
 /// Time limit for the agent's shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -64,7 +65,10 @@ impl Shell {
                 }
             }
         };
-        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await;
+        if tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await.is_err() && attached.is_none() {
+            self.agent.task.abort();
+            stopped.stop_rest(LAST_GRACE).await;
+        }
         self.screen.print_rest();
         match attached {
             Some(line) => lines.extend([Some(line), unkept].into_iter().flatten()),
