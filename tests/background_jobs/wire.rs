@@ -9,8 +9,8 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use super::{Home, bash};
 use crate::support::processes::{alive, gone, rare_sleep};
-use crate::support::program::{says, text_of};
-use crate::time_limit::InTime;
+use crate::support::program::{own_model, says, stalls, text_of};
+use crate::time_limit::{InTime, SOON};
 
 pub(crate) struct Client {
     pub(crate) child: Child,
@@ -120,6 +120,35 @@ async fn jobs_end_with_their_client_and_are_named() {
     client.child.stderr.take().unwrap().read_to_string(&mut told).in_time("its complaints").await.unwrap();
     assert!(told.contains(&format!("of job 1: sleep {nap}")), "{told}");
     assert_eq!(alive(&nap), []);
+}
+
+/// A tau that a command has started has a session of its own.
+#[tokio::test]
+async fn the_process_of_a_session_that_a_command_began_is_not_left_over() {
+    let nap = rare_sleep();
+    let home = Home::new(vec![super::background(&format!("sleep {nap}")), stalls("thinking")]).await;
+    let mut client = Client::start(&home);
+    let own = own_model(&home.server.url()).join(" ");
+    let command = format!("{} -b {own} stay", env!("CARGO_BIN_EXE_tau"));
+    let begun = client.ask(json!({ "id": "1", "type": "bash", "command": command })).await;
+    assert_eq!(begun["data"]["exitCode"], 0, "{begun}");
+    drop(client.child.stdin.take());
+    assert!(client.child.wait().in_time("its end").await.unwrap().success());
+    let mut told = String::new();
+    client.child.stderr.take().unwrap().read_to_string(&mut told).in_time("its complaints").await.unwrap();
+    assert!(!told.contains(" continues: "), "{told}");
+    let started = Instant::now();
+    while alive(&nap).is_empty() {
+        assert!(started.elapsed() < SOON, "the job does not start");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let rows = super::left(home.dir.path());
+    let job = rows.iter().find(|row| row["command"] == format!("sleep {nap}")).unwrap();
+    let host = job["tau"].as_i64().unwrap_or_else(|| panic!("left over: {rows:?}"));
+    assert!(rows.iter().all(|row| row["pid"] != host && row["tau"] == host), "{rows:?}");
+    let host = rustix::process::Pid::from_raw(i32::try_from(host).unwrap()).unwrap();
+    rustix::process::kill_process(host, rustix::process::Signal::TERM).unwrap();
+    gone(&nap).await;
 }
 
 /// Whoever continues the session learns of the ends that no model was told of.

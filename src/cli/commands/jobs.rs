@@ -5,7 +5,8 @@ use serde_json::json;
 use super::table;
 use crate::args::CliArgs;
 use crate::args::live::JobsArgs;
-use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::environment::{Environment, OnBadConfig, paths};
+use crate::live::record;
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::plain;
 use tau_agent::session::list;
@@ -14,7 +15,9 @@ use tau_tools::process::left::{self, LeftProcess};
 
 /// Runs `tau jobs`; returns the program's end.
 pub(crate) fn run(args: &JobsArgs) -> Exit {
-    let mut all = left::all();
+    // `tau sessions` lists them.
+    let hosts = paths().map(|paths| record::hosts(&paths)).unwrap_or_default();
+    let mut all = left::all_beside(&hosts);
     if !args.stop.is_empty() {
         return stop(&all, &args.stop);
     }
