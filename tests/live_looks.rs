@@ -17,10 +17,15 @@ fn a_look_leaves_the_end_of_the_last_run_as_it_was() {
     let (code, id, err) = home.run(&goal);
     assert_eq!(code, Some(0), "{err}");
     let id = id.trim();
-    assert_eq!(home.run(&["wait", id]).0, Some(5));
+    let why = "tau: the last run was stopped: the goal was not reached within its limit of rounds\n";
+    let (code, _, err) = home.run(&["wait", id]);
+    assert_eq!((code, err.as_str()), (Some(5), why));
+    let (code, _, err) = home.run(&["logs", id]);
+    assert_eq!((code, err.as_str()), (Some(0), why));
     for _ in 0..2 {
         let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
         screen.wait_for("an answer");
+        screen.wait_for("the last run was stopped: the goal was not");
         home.wait_for_state(id, "failed");
         screen.type_keys("\x04");
         screen.wait_for("exit=0");
@@ -30,6 +35,25 @@ fn a_look_leaves_the_end_of_the_last_run_as_it_was() {
     // Until there is another.
     assert_eq!(home.run(&["send", id, "now it works"]).0, Some(0));
     assert_eq!(home.run(&["wait", id]).0, Some(0));
+    assert_eq!(home.run(&["logs", id]).2, "");
+}
+
+/// Also while another screen shows the session, which was told when it happened.
+#[test]
+fn who_comes_after_a_limit_is_told_what_ended_the_run() {
+    let first = Screen::prepared("true", "--model demo --permission-mode auto --max-turns 1", 80, 24);
+    let id = crate::live::only_id(first.home());
+    first.type_keys("write\r");
+    first.wait_for("stopped after 1 answer");
+    let later = other_terminal(first.home(), &format!("$TAU_BIN attach {id}"));
+    later.wait_for("the last run was stopped: it reached its limit of answers");
+    later.wait_for("send a message to continue");
+    // A later run is another one.
+    later.type_keys("help\r");
+    first.wait_for("▌ help");
+    let last = other_terminal(first.home(), &format!("$TAU_BIN attach {id}"));
+    last.wait_for("▌ help");
+    assert!(!last.text().contains("was stopped"), "{}", last.text());
 }
 
 #[test]

@@ -27,6 +27,7 @@ use clap::Parser;
 use serde_json::{Value, json};
 use tau::cli::args::serve::ServeArgs;
 
+use crate::support::program::{bare, run};
 use client::{Frame, Served};
 
 fn names(frames: &[Frame]) -> Vec<&str> {
@@ -163,6 +164,24 @@ async fn models_commands_documents_and_counters_are_read() {
         assert!(text.lines().any(|line| line == row), "{row} is missing:\n{text}");
     }
     assert!(text.contains("tau_http_request_seconds_count{route=\"/api/sessions/{id}/export\",method=\"GET\",status=\"200\"} 3"), "{text}");
+}
+
+#[tokio::test]
+async fn the_history_says_what_stopped_the_last_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut print = bare(dir.path());
+    print.args(["-p", "--model", "demo", "--permission-mode", "auto", "--max-turns", "1", "write"]);
+    let ended = run(print.env("TAU_DEMO_SPEED", "max"), None).await;
+    assert_eq!(ended.code, 5, "{}", ended.err);
+    let server = Served::in_dir(dir, &["--log", "off"]).await;
+    let get = async |path: &str| server.send("GET", path, &Value::Null).await.is(200).json();
+    let id = get("/api/sessions").await["sessions"][0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/api/sessions/{id}");
+    let why = "the last run was stopped: it reached its limit of answers; send a message to continue";
+    assert_eq!(get(&format!("{path}/history")).await["stopped"], why);
+    let body = json!({ "prompt": "help" });
+    server.stream("POST", &format!("{path}/prompt"), "", &body).await.until("done").await;
+    assert_eq!(get(&format!("{path}/history")).await["stopped"], Value::Null);
 }
 
 #[tokio::test]

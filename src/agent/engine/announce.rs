@@ -11,7 +11,7 @@ use crate::engine::calls::missing_results::missing_results;
 use crate::engine::queries::{context_usage, history_paging, session_usage};
 use crate::session::SessionError;
 use crate::session::survey::{Survey, SurveyJob};
-use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent, SettingsEvent, TurnEvent};
+use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent, SessionInfo, SettingsEvent, TurnEvent};
 use tau_protocol::message::{Block, Message, UserContent, UserMessage};
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_protocol::title;
@@ -30,7 +30,8 @@ pub(crate) fn initial_state(engine: &mut Engine) {
 /// Reports the session. Opening a session does not write to it: results missing after a crash are reported
 /// here, and recorded when the conversation continues.
 pub(crate) fn report_session(engine: &mut Engine) {
-    let session = engine.config.session.info().clone();
+    let stopped = engine.config.session.limit_of_run();
+    let session = SessionInfo { stopped, ..engine.config.session.info().clone() };
     let mut messages = engine.config.session.context().messages;
     let missing = missing_results(&engine.config.session);
     messages.extend(missing.iter().cloned());

@@ -405,6 +405,9 @@ pub struct SessionInfo {
     pub cwd: PathBuf,
     /// True if it was opened from a file.
     pub resumed: bool,
+    /// The limit or guard that ended its last run, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<RunEnd>,
 }
 
 /// A question of the agent, answered by `QuestionCommand::Answer` with the same id.

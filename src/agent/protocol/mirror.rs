@@ -113,7 +113,11 @@ impl SessionMirror {
 
     fn run(&mut self, event: &RunEvent) {
         match event {
-            RunEvent::AgentStart => self.running = true,
+            RunEvent::AgentStart => {
+                self.running = true;
+                self.session.stopped = None;
+            }
+            RunEvent::RunStopped { reason } => self.session.stopped = Some(*reason),
             RunEvent::AgentSettled { .. } => self.running = false,
             RunEvent::CompactionStart { .. } => self.compacting = true,
             RunEvent::CompactionEnd { .. } => self.compacting = false,
@@ -122,8 +126,7 @@ impl SessionMirror {
             | RunEvent::AutoRetryStart { .. }
             | RunEvent::AutoRetryEnd { .. }
             | RunEvent::Stalled { .. }
-            | RunEvent::BranchSummary { .. }
-            | RunEvent::RunStopped { .. } => {}
+            | RunEvent::BranchSummary { .. } => {}
         }
     }
 

@@ -91,6 +91,33 @@ pub enum RunEnd {
     GivenUp,
 }
 
+impl RunEnd {
+    /// The reason for the end of the run, for somebody who comes later.
+    pub fn report(self) -> &'static str {
+        match self {
+            RunEnd::Turns => "the last run was stopped: it reached its limit of answers",
+            RunEnd::Time => "the last run was stopped: it reached its time limit",
+            RunEnd::Dollars => "the last run was stopped: it reached its cost limit",
+            RunEnd::Day => "the last run was stopped by the cost limit of 24 hours",
+            RunEnd::Tokens => "the last run was stopped: it reached its token limit",
+            RunEnd::Repeats => "the last run was stopped: the model kept repeating the same call",
+            RunEnd::Rounds => "the last run was stopped: the goal was not reached within its limit of rounds",
+            RunEnd::GivenUp => "the last run was stopped: the model has given up on the goal",
+        }
+    }
+
+    /// Advice for the user then.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            RunEnd::Repeats => "tell it what to do differently",
+            RunEnd::Rounds | RunEnd::GivenUp => "continue with /goal resume",
+            RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Day | RunEnd::Tokens => {
+                "send a message to continue"
+            }
+        }
+    }
+}
+
 /// When to compact the conversation, and how much of it to keep verbatim. Sizes are in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactionSettings {

@@ -175,7 +175,8 @@ impl Session {
         let line = [header.as_bytes(), b"\n"].concat();
         let file = dir.map(|dir| SessionFile::absent(dir.join(name), [line]));
         let path = file.as_ref().map(|file| file.path().to_owned());
-        let info = SessionInfo { id, file: path, name: None, cwd: cwd.to_owned(), resumed: false };
+        let info =
+            SessionInfo { id, file: path, name: None, cwd: cwd.to_owned(), resumed: false, stopped: None };
         let notes = Vec::new();
         let (tree, program) = (Tree::default(), SessionOrigin::Tau);
         Session { info, tree, file, skipped: 0, header: header.into(), unread: None, notes, program }
@@ -348,22 +349,22 @@ impl Session {
         }
     }
 
-    /// Appends the limit that ended the run of a helper.
+    /// Appends the limit or guard that ended the run.
     pub(crate) fn append_limit(&mut self, limit: RunEnd) -> Result<(), SessionError> {
         self.append_custom(LIMIT, json!(limit))
     }
 
-    /// The limit that ended the last run of a helper, if one did.
+    /// The limit or guard that ended the last run, if one did.
     pub fn limit_of_run(&self) -> Option<RunEnd> {
-        let is_prompt = |entry: &Entry| {
+        let is_of_run = |entry: &Entry| {
             let Body::Message { message } = &entry.body else { return false };
-            matches!(message.as_ref(), Message::User(_))
+            matches!(message.as_ref(), Message::User(_) | Message::Assistant(_))
         };
         let branch = self.tree.branch();
         let data = branch
             .iter()
             .rev()
-            .take_while(|entry| !is_prompt(entry))
+            .take_while(|entry| !is_of_run(entry))
             .find_map(|entry| entry.custom_data(LIMIT));
         data.and_then(|data| serde_json::from_value(data).ok())
     }

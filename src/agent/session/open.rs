@@ -152,6 +152,7 @@ impl Session {
             name: None,
             cwd: header.cwd.clone(),
             resumed: true,
+            stopped: None,
         };
         let tree = tree_of(&contents.header, contents.entries);
         let skipped = contents.skipped;

@@ -97,6 +97,9 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
         SessionEvent::SessionOpened { session, .. } => {
             approval::forget(model);
             plan::on_change(model, None);
+            if let Some(end) = session.stopped {
+                model.transcript.notice(NoticeLevel::Warning, end.report(), Some(end.remedy()));
+            }
             if let Some(text) = model.arrival.take() {
                 model.transcript.notice(NoticeLevel::Info, &text, None);
             }

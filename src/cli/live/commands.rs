@@ -210,7 +210,7 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
                     && !found.record.watched
                     && since.elapsed() < ENDING;
                 if !is_ending {
-                    warn_of_failure(&found);
+                    warn_of_failure(&named, Some(&found));
                     return code.map_or(Exit::Ok, Exit::Command);
                 }
             }
@@ -253,11 +253,20 @@ fn warn_of_wait(state: &str, left: i64) {
     warn(&format!("the session is {state}; it tries again in {}", time_format::seconds(left)));
 }
 
-/// Tells the user why the last run of a session has failed, if it has.
-fn warn_of_failure(FoundRecord { record, .. }: &FoundRecord) {
-    if record.exit == Some(Exit::Model.code()) && !record.state.is_at_work() {
+/// Tells the user why the last run of a session has failed or was stopped, if it was.
+fn warn_of_failure(named: &NamedSession, found: Option<&FoundRecord>) {
+    let record = found.map(|found| &found.record);
+    if record.is_some_and(|record| record.state.is_at_work()) {
+        return;
+    }
+    if let Some(record) = record.filter(|record| record.exit == Some(Exit::Model.code())) {
         let reason = if record.last_line.is_empty() { NO_TEXT } else { &record.last_line };
         warn(&format!("the run has failed: {reason}"));
+    } else if let Some(file) = &named.file
+        && let Ok(session) = Session::open_tail(file, Access::Read, TAIL)
+        && let Some(end) = session.limit_of_run()
+    {
+        warn(end.report());
     }
 }
 
@@ -297,7 +306,9 @@ fn stop_run(id: &str) -> Exit {
         let network = named.environment.settings.network();
         let others = Others::new(named.environment.paths.clone(), network);
         if !others.stop(&named.id).await.map_err(Refusal::config)? {
-            let left = left::all().into_iter().filter(|process| process.is_of(&named.id)).count();
+            let hosts = record::hosts(&named.environment.paths);
+            let left =
+                left::all_beside(&hosts).into_iter().filter(|process| process.is_of(&named.id)).count();
             match left {
                 0 => warn(NOTHING_RUNS),
                 _ => warn(&format!("{NOTHING_RUNS} but background jobs; `tau jobs` lists and stops them")),
@@ -378,7 +389,7 @@ fn logs_of(id: &str, follows: bool) -> Exit {
         let Some(server) = server else {
             let texts = named.file.as_deref().map(|file| answers(file, None)).transpose()?;
             let printed = print(&texts.unwrap_or_default());
-            named.record.iter().for_each(warn_of_failure);
+            warn_of_failure(&named, named.record.as_ref());
             if follows {
                 named.check_reach()?;
             }
@@ -398,7 +409,7 @@ fn logs_of(id: &str, follows: bool) -> Exit {
         let after = page.get("replayFrom").and_then(Value::as_str).unwrap_or_default();
         let found = record::of(&named.environment.paths, &named.id);
         if printed != Exit::Ok || !found.as_ref().is_some_and(|found| found.record.state.is_at_work()) {
-            found.iter().for_each(warn_of_failure);
+            warn_of_failure(&named, found.as_ref());
             return Ok(printed);
         }
         found.iter().for_each(warn_of_retry);
@@ -412,7 +423,7 @@ fn logs_of(id: &str, follows: bool) -> Exit {
                 Err(Refusal { exit: end_of(&found), text: interruption_notice(&named.id) })
             }
             found => {
-                found.iter().for_each(warn_of_failure);
+                warn_of_failure(&named, found.as_ref());
                 followed
             }
         }

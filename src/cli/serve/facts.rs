@@ -205,10 +205,11 @@ impl Facts {
         self.mirror.approvals.len().saturating_add(self.mirror.questions.len())
     }
 
-    /// The last line of the last answer, or the error of the run, or the reason for which it waits.
+    /// The last line of the last answer, or the error of the run or the limit that ended it, or the reason for which
+    /// it waits.
     pub fn last_line(&self) -> String {
         let retry = self.run.retry.as_ref().map(|(_, why)| waiting(why));
-        let error = retry.as_deref().or(self.run.error.as_deref());
+        let error = retry.as_deref().or(self.run.end.map(RunEnd::report)).or(self.run.error.as_deref());
         let text = error.or(self.run.answer.text()).unwrap_or_default();
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
         plain::line(line).chars().take(MAX_LINE).collect()

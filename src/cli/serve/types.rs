@@ -360,6 +360,9 @@ pub(crate) struct HistoryOfSession {
     /// Like `lastEventId`, including the events of incomplete messages and calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay_from: Option<String>,
+    /// For the last page: why the last run was stopped, if a limit did it, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
 }
 
 /// The position to read events from.

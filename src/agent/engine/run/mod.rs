@@ -370,13 +370,7 @@ impl Loop<'_> {
     fn report_end(&mut self) {
         let engine = &mut *self.run.engine;
         let Some(reason) = engine.meters.ended_by.take() else { return };
-        let hint = match reason {
-            RunEnd::Repeats => "tell it what to do differently",
-            RunEnd::Rounds | RunEnd::GivenUp => "continue with /goal resume",
-            RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Day | RunEnd::Tokens => {
-                "send a message to continue"
-            }
-        };
+        let hint = reason.remedy();
         let overspent = engine.meters.used.overspent().filter(|limit| limit.end == reason);
         let (text, hint) = match (reason, self.run.loop_guard.stuck_tool(), overspent) {
             (_, _, Some(limit)) => (format!("stopped: {}", limit.why), limit.hint),
@@ -387,10 +381,8 @@ impl Loop<'_> {
             _ => (engine.meters.used.notice(reason), hint),
         };
         engine.emit(RunEvent::RunStopped { reason });
-        if engine.config.helper.is_some() {
-            let saved = engine.config.session.append_limit(reason);
-            engine.report_save_result(saved);
-        }
+        let saved = engine.config.session.append_limit(reason);
+        engine.report_save_result(saved);
         // No message continues a helper, which ends with its run.
         let hint = Some(hint).filter(|_| engine.config.helper.is_none());
         engine.notice(NoticeLevel::Warning, text, hint);

@@ -262,7 +262,8 @@ async function draw(session, after) {
   const ids = new Set([...(detail.approvals || []), ...(detail.questions || [])].map((record) => (record.request || record).id));
   [...asks.keys()].filter((id) => !ids.has(id)).forEach(withdraw);
   const last = page.messages.at(-1)?.role;
-  if (!detail.running && (last === "user" || last === "toolResult")) remark("the run ended here without an answer; a message continues it");
+  if (page.stopped) remark(page.stopped);
+  else if (!detail.running && (last === "user" || last === "toolResult")) remark("the run ended here without an answer; a message continues it");
   session.drawn = true;
   transcript.draw();
   if (stick) toEnd();

@@ -98,6 +98,7 @@ pub(super) async fn history(
                 left: None,
                 last_event_id: None,
                 replay_from: None,
+                stopped: None,
             },
             Vec::new(),
         ),
@@ -108,6 +109,8 @@ pub(super) async fn history(
     }
     if is_interrupted {
         page.messages.extend(missing);
+    } else {
+        page.stopped = None;
     }
     Ok(Json(page))
 }
@@ -131,6 +134,7 @@ fn read_page(path: &Path, before: Option<u64>) -> Result<(HistoryOfSession, Vec<
         left: page.left,
         last_event_id: None,
         replay_from: None,
+        stopped: session.limit_of_run().map(|end| format!("{}; {}", end.report(), end.remedy())),
     };
     Ok((history, records(&missing_results(&session))))
 }
