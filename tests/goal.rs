@@ -246,6 +246,31 @@ async fn a_client_sets_a_goal_whose_time_ends_its_command() {
     client.child.kill().in_time("the end").await.unwrap();
 }
 
+/// As with `/goal` on the screen.
+#[tokio::test]
+async fn a_client_has_a_run_in_progress_pursue_a_goal() {
+    let wait = bash("touch begun; until test -e released; do sleep 0.05; done");
+    let home = Home::new(vec![wait, says("Done."), bash("touch other"), says("Now it is.")]).await;
+    let mut client = Client::start_with(&home, &[]);
+    client.ask(json!({ "type": "prompt", "id": "1", "message": "go" })).await;
+    let begun = async {
+        while !home.dir.path().join("work/begun").exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    begun.in_time("the command").await;
+    let goal = json!({ "type": "set_goal", "id": "2", "command": "test -f other" });
+    for command in [goal, json!({ "type": "pursue_goal", "id": "3" })] {
+        assert_eq!(client.ask(command.clone()).await["success"], true, "{command}");
+    }
+    std::fs::write(home.dir.path().join("work/released"), "").unwrap();
+    client.record("the goal", |record| record["goal"]["state"] == "reached").await;
+    client.record("the end of the run", |record| record["type"] == "agent_settled").await;
+    assert_eq!(home.server.requests().len(), 4, "one run");
+    drop(client.child.stdin.take());
+    assert!(client.child.wait().in_time("its end").await.unwrap().success());
+}
+
 #[tokio::test]
 async fn a_goal_that_is_set_during_a_check_is_decided_by_its_own_command() {
     let other = json!({ "type": "set_goal", "id": "3", "command": "test -f other" });

@@ -184,7 +184,7 @@ fn beside(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
     }
 }
 
-/// Starts a run that works until the goal is reached.
+/// Starts a run that works until the goal is reached, or has the current one do so.
 fn pursue_goal(state: &mut RpcState, call: RpcCall) {
     if let Err(error) = usable_model(state) {
         return state.refuse(&call, &error);
@@ -192,10 +192,7 @@ fn pursue_goal(state: &mut RpcState, call: RpcCall) {
     if state.mirror.goal.is_none() {
         return state.refuse(&call, "This session has no goal. Set one with set_goal");
     }
-    match state.phase {
-        RunPhase::Starting | RunPhase::Running => state.refuse(&call, "Agent is already processing"),
-        RunPhase::Idle | RunPhase::Ended => send(state, &call, RunCommand::PursueGoal),
-    }
+    send(state, &call, RunCommand::PursueGoal);
 }
 
 fn sendable(state: &RpcState, message: &UserMessage) -> Result<(), UserError> {
