@@ -147,6 +147,42 @@ async fn denials_of_other_agents_take_tools_away() {
 }
 
 #[tokio::test]
+async fn what_a_kind_names_that_does_not_exist_is_said() {
+    let table = [
+        ("usual", "name: usual", ""),
+        ("every", "tools: \"*\"", ""),
+        ("odd", "tools: [Read, TodoWrite]\ndisallowedTools: Bsh", "no tool is called todowrite or bsh"),
+        ("lost", "model: nobody/nothing", "that of its parent is used instead: no model matches"),
+    ];
+    let home = Home::new(move |asked| match (asked.is_helper(), asked.results().len()) {
+        (false, 0) => {
+            let order = |(kind, ..): &(&str, &str, &str)| {
+                delegate(json!({ "task": format!("as {kind}"), "kind": kind }))
+            };
+            calls_all(&table.iter().map(order).collect::<Vec<_>>(), 10)
+        }
+        _ => says_using("done", 10),
+    })
+    .await;
+    for (name, fields, _) in table {
+        let text = format!("---\ndescription: Is {name}.\n{fields}\n---\nBe {name}.\n");
+        write(&home.config().join(format!("agents/{name}.md")), &text);
+    }
+    let ended = home.print(&["go"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(ended.err.contains("the model of the kind lost cannot be used"), "{}", ended.err);
+    let helpers = home.of_helpers();
+    let of = |kind: &str| helpers.iter().find(|asked| asked.task() == format!("as {kind}")).unwrap();
+    assert_eq!(of("every").tools(), of("usual").tools());
+    assert_eq!(of("odd").tools(), ["read"]);
+    assert_eq!(of("lost").body["model"], home.parent().body["model"]);
+    let listed = run(home.program().args(["extensions"]), None).await.out;
+    let problems = listed.split("\nProblems\n").nth(1).unwrap_or_default();
+    assert!(table.iter().all(|(.., problem)| problems.contains(problem)), "{listed}");
+    assert_eq!(problems.lines().count(), 2, "{listed}");
+}
+
+#[tokio::test]
 async fn modes_and_turns_of_other_agents_only_restrict() {
     let home = Home::new(|asked| match (asked.is_helper(), asked.task().as_str()) {
         (false, _) if asked.results().is_empty() => {

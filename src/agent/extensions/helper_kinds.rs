@@ -3,13 +3,16 @@
 //! A file describes a kind and restricts it; it never allows what the parent of a helper may not do.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::custom_tools::CustomTool;
 use super::front_matter::{FieldValue, FrontMatter};
 use super::places::Place;
 use super::walk::{Entry, Walk};
 use super::{MAX_EXTENSION_FILE, MAX_HELPER_KINDS};
+use crate::permissions::grant;
 use crate::settings::private_files::read_capped;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau_tools::budget::shorten;
@@ -89,6 +92,21 @@ impl FoundKind {
             problems: self.problems.clone(),
             tokens: None,
         }
+    }
+}
+
+impl HelperKind {
+    /// The problem that no tool has some of the names in its lists, if so. `own` are the tools of the user; those of
+    /// servers are known later.
+    pub(super) fn unknown_tools(&self, own: &[Arc<CustomTool>]) -> Option<String> {
+        let is_unknown = |name: &&String| {
+            !name.contains(['*', '_'])
+                && grant::is_unknown(name, None)
+                && own.iter().all(|tool| tool.name() != *name)
+        };
+        let unknown = self.tools.iter().flatten().chain(&self.without).filter(is_unknown);
+        let unknown: Vec<&str> = unknown.map(String::as_str).collect();
+        (!unknown.is_empty()).then(|| format!("no tool is called {}", unknown.join(" or ")))
     }
 }
 
@@ -197,7 +215,10 @@ fn markdown(text: &str, found: &mut FoundKind) -> Result<Purpose, UserError> {
     let mut problems: Vec<String> = front.unused_hooks().into_iter().collect();
     match front.get("tools") {
         Some(FieldValue::Map(map)) => switches(kind, map, &mut problems),
-        Some(list) => kind.tools = Some(names(list, LEFT_OUT, &mut problems)),
+        Some(list) => {
+            let named = names(list, LEFT_OUT, &mut problems);
+            kind.tools = (!named.iter().any(|name| name == "*")).then_some(named);
+        }
         None => {}
     }
     if let Some(list) = front.get("disallowedTools") {

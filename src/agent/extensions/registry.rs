@@ -19,6 +19,7 @@ use super::skills::{self, Skill};
 use super::templates::{self, Template};
 use super::{MAX_CUSTOM_TOOLS, MAX_EXTENSIONS, MAX_HELPER_KINDS, SKILL_PREFIX, builtin};
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState, PromptCommand};
+use tau_tools::user_error::UserError;
 
 /// The extensions loaded from files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -239,6 +240,7 @@ impl LoadedExtensions {
         if row.state == ExtensionState::On
             && self.uses(&mut row, options, is_full.then(|| format!("{MAX_HELPER_KINDS} kinds of helpers")))
         {
+            row.problems.extend(found.kind.unknown_tools(&self.tools));
             self.kinds.push(found.kind);
         }
         self.rows.push(row);
@@ -257,6 +259,20 @@ impl LoadedExtensions {
         }
         row.state = ExtensionState::Off;
         false
+    }
+
+    /// Adds a problem to the rows of kinds of helpers whose model cannot be used, as `fault` says.
+    pub fn name_models(&self, rows: &mut [ExtensionRow], fault: impl Fn(&str) -> Option<UserError>) {
+        for kind in &self.kinds {
+            let Some(why) = kind.model.as_deref().and_then(&fault) else { continue };
+            let is_it = |row: &&mut ExtensionRow| {
+                row.kind == ExtensionKind::HelperKind
+                    && row.state == ExtensionState::On
+                    && row.name == kind.name
+            };
+            let text = format!("its model cannot be used, and that of its parent is used instead: {why}");
+            rows.iter_mut().filter(is_it).for_each(|row| row.problems.push(text.clone()));
+        }
     }
 
     /// The skill with this name.

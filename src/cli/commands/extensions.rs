@@ -9,6 +9,7 @@ use crate::args::CliArgs;
 use crate::args::extensions::ExtensionsArgs;
 use crate::compose;
 use crate::compose::environment::Environment;
+use crate::compose::host::model_by_name;
 use crate::process::exit::{Exit, Refusal, say};
 use crate::process::plain;
 use tau_agent::extensions::registry::LoadedExtensions;
@@ -21,7 +22,8 @@ pub(crate) fn run(args: &ExtensionsArgs) -> Result<Exit, Refusal> {
     let (environment, _, cwd) = Environment::read_here(&all)?;
     let extensions = compose::extensions_of(&all, &environment.paths, &environment.settings);
     let loaded = extensions.load(&cwd);
-    let rows = extensions.rows();
+    let mut rows = extensions.rows();
+    loaded.name_models(&mut rows, |model| model_by_name(&environment.keys, model).err());
     let text = if args.json {
         json!({ "extensions": rows, "problems": loaded.problems }).to_string() + "\n"
     } else {

@@ -27,6 +27,13 @@ pub struct ProgramHost {
     pub rules: Arc<Mutex<Permissions>>,
 }
 
+/// The model with any name that users give it. The error says why there is no such model, or what it needs.
+pub(crate) fn model_by_name(keys: &Keys, name: &str) -> Result<Arc<Model>, UserError> {
+    let catalogue = keys.catalogue();
+    let model = catalogue.find(name).map_err(UserError::of)?;
+    find_usable(&catalogue, keys, &model.provider, &model.id)
+}
+
 impl Host for ProgramHost {
     fn read_rules(&self, cwd: &Path) -> Option<Result<Permissions, UserError>> {
         let read = permission_rules::read_again(&self.args, &self.paths, self.session_dir.as_deref(), cwd);
@@ -39,9 +46,7 @@ impl Host for ProgramHost {
     }
 
     fn model_by_name(&self, name: &str) -> Option<Result<Arc<Model>, UserError>> {
-        let catalogue = self.keys.catalogue();
-        let found = catalogue.find(name).map_err(UserError::of);
-        Some(found.and_then(|model| find_usable(&catalogue, &self.keys, &model.provider, &model.id)))
+        Some(model_by_name(&self.keys, name))
     }
 
     fn cheap_model(&self, model: &Model) -> Option<Arc<Model>> {

@@ -83,7 +83,8 @@ fn kind(engine: &Engine, name: &str) -> Result<HelperKind, UserError> {
     helper_part::find_kind(name, &engine.helpers.kinds)
 }
 
-fn model(engine: &Engine, kind: &HelperKind, inherit: bool) -> Result<Option<Arc<Model>>, UserError> {
+/// The model of a helper. One of its file that cannot be used is replaced by that of its parent, as the user is told.
+fn model(engine: &mut Engine, kind: &HelperKind, inherit: bool) -> Result<Option<Arc<Model>>, UserError> {
     let own = engine.config.model.clone();
     // Another model would not have the cache.
     if inherit {
@@ -93,6 +94,11 @@ fn model(engine: &Engine, kind: &HelperKind, inherit: bool) -> Result<Option<Arc
     let chosen = behavior.helpers.explore_model.as_ref().filter(|_| kind.cheap);
     if let Some(name) = kind.model.as_ref().or(chosen) {
         return match behavior.host().model_by_name(name) {
+            Some(Err(why)) if kind.model.is_some() => {
+                let text = format!("the model of the kind {} cannot be used: {why}", kind.name);
+                engine.notice(NoticeLevel::Warning, text, Some("that of its parent is used instead"));
+                Ok(own)
+            }
             Some(found) => found.map(Some),
             None => Ok(own),
         };

@@ -147,6 +147,8 @@ fn extensions(engine: &Engine) -> Vec<ExtensionRow> {
     let facts = call_hooks::facts(engine);
     let tools_are = Support::here().enforces_some(&facts.sandbox);
     let mut rows = behavior.extensions.rows();
+    let fault = |model: &str| behavior.host().model_by_name(model)?.err();
+    behavior.extensions.current().name_models(&mut rows, fault);
     for row in rows.iter_mut().filter(|row| row.state == ExtensionState::On) {
         let is_sandboxed = match row.kind {
             ExtensionKind::CustomTool => tools_are,
