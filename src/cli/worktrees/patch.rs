@@ -1,4 +1,4 @@
-//! What changed in a clone, as a patch, in whatever state its repository was left.
+//! Patches of clones, in whatever state their repositories were left.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +14,7 @@ use tau_tools::user_error::UserError;
 const NAMED: usize = 10;
 /// The mode of a repository within another one, where git shows a change.
 const REPOSITORY: &[u8] = b"160000";
-/// What git says about a folder that it may not read, and leaves out.
+/// The words of git about a folder that it may not read, and leaves out.
 const UNREADABLE: &str = "could not open directory";
 
 /// Writes what changed in a clone since a commit to a file; returns what is not in it, and why.
@@ -117,7 +117,7 @@ fn repository_name(name: &OsStr) -> OsString {
     text
 }
 
-/// What is not in a patch, in a line.
+/// The contents that a patch does not have, in a line.
 fn describe(mut missing: Vec<OsString>, said: Option<String>) -> Option<String> {
     missing.sort();
     missing.dedup();
