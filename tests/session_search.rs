@@ -370,7 +370,7 @@ fn long_session(cwd: &str) -> String {
                 "arguments": {"command": "cat notes"}}]}});
             lines.push(entry("message", "call", Some(&id), call));
             let output = format!(
-                "{}the platypus sits in line forty\n{}",
+                "{}the platypus sits in line forty 🦆\n{}",
                 "some line\n".repeat(40),
                 "more\n".repeat(40)
             );
@@ -394,6 +394,11 @@ fn a_hit_of_the_picker_opens_at_the_hit() {
     );
     let screen = Screen::prepared(&prepare, "--resume --model demo", 100, 30);
     screen.wait_for("602 messages");
+    // A symbol is a word.
+    screen.type_keys("🦆");
+    screen.wait_for("text match");
+    screen.type_keys("\x15");
+    screen.wait_until("no query", |cells| !cells.contents().contains("text match"));
     screen.type_keys("platypus forty");
     screen.wait_for("text match");
     screen.wait_for("match: the platypus sits in line forty");

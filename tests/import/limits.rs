@@ -143,7 +143,7 @@ fn rules_of_policies_and_lists_are_taken_over() {
         "permissions.deny: Write(/etc/**) permissions.deny: edit(/etc/**)",
         "permissions.deny: WebFetch(*.example.com) permissions.deny: web_fetch(*.example.com)",
         "permissions.deny: Mcp(db:drop) permissions.deny: mcp__db__drop",
-        "permissions.deny: Write({a, b}) permissions.ask: edit",
+        "permissions.deny: Write({a, b}) permissions.ask: write",
         "approvalMode: allowlist permission_mode = ask",
         "sandbox left: tau's is sandbox.level",
         "1 file left: rules of the project",
