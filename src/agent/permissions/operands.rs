@@ -121,14 +121,14 @@ const fn syntax(
 }
 
 /// Options whose value is prose.
-const PROSE: [Syntax; 8] = [
+const PROSE: [Syntax; 9] = [
     syntax(
         "git",
         "commit tag merge notes stash commit-tree update-ref",
         "-m --message --author --date",
         "mFCct",
     ),
-    syntax("git", "log rev-list shortlog show reflog", "--author --date --grep", "nSGLOUl"),
+    syntax("git", "log rev-list shortlog show reflog diff", "--author --date --grep -S -G", "nSGLOUl"),
     syntax("git", "", "--format= --pretty=", ""),
     syntax(
         "gh",
@@ -139,14 +139,16 @@ const PROSE: [Syntax; 8] = [
     syntax("jj", "commit ci describe desc new squash split", "-m --message", ""),
     syntax("hg", "commit ci tag backout import", "-m --message", ""),
     syntax("pytest", "", "-k -m", "kmpcoWnr"),
-    SED,
+    syntax("docker podman", "inspect ps images info version", "-f --format --filter", "fn"),
+    syntax(SED, "", "-e --expression", "efl"),
 ];
-const SED: Syntax = syntax("sed gsed", "", "-e --expression", "efl");
-const GREP: Syntax = syntax("grep egrep fgrep rgrep zgrep", "", "--exclude --exclude-dir", "efmABCdDX");
+const SED: &str = "sed gsed";
 const ZIP: Syntax = syntax("zip", "", "-x", "bPtTnsOxiR");
 /// Options whose value says what is left out.
-const EXCLUDING: [Syntax; 8] = [
-    GREP,
+const EXCLUDING: [Syntax; 10] = [
+    syntax("grep egrep fgrep rgrep zgrep", "", "--exclude --exclude-dir", "efmABCdDX"),
+    syntax("ls gls dir vdir", "", "-I --ignore --hide", "ITw"),
+    syntax("tree", "", "-I", "ILPHTo"),
     syntax("tar gtar bsdtar", "", "--exclude", "fbCTXgKLNVFHI"),
     syntax("rsync", "", "--exclude", "efMBT"),
     syntax("du ncdu", "", "--exclude", "dXtB"),
@@ -159,15 +161,6 @@ const EXCLUDING: [Syntax; 8] = [
 const FLAGS: &str = "--recursive --verbose --archive --delete --progress --stats --hidden --no-ignore --ignore-case \
                      --invert-match --line-number --extended-regexp --fixed-strings --draft --all --amend --signoff \
                      --oneline --in-place --quiet";
-
-/// The role of a word among the arguments of a program.
-enum Role<'a> {
-    /// The value of this option.
-    Value(Cow<'a, str>),
-    /// The first operand.
-    First,
-    Other,
-}
 
 fn is_option(text: &str) -> bool {
     text.starts_with('-') && text.len() > 1
@@ -184,16 +177,7 @@ impl Syntax {
             // The letters may be without a dash, and their values follow.
             return Some(2 + letters.chars().filter(|c| self.valued.contains(*c)).count());
         }
-        if self.subcommands.is_empty() {
-            return Some(1);
-        }
-        let place = match Program::find_by_name(name).map(|program| program.subcommand(&part.words).0) {
-            Some(places) if places.len() == 1 => places.start,
-            Some(_) => return None,
-            None => 1,
-        };
-        let subcommand = part.words.get(place).and_then(Word::literal)?;
-        has(self.subcommands, &subcommand).then_some(place + 1)
+        start_behind(self.subcommands, part, name)
     }
 
     /// Whether an option has the next word as its value; `None` if that is not known.
@@ -213,12 +197,12 @@ impl Syntax {
         }
     }
 
-    /// The role of a word; `None` if it is not known, or if it is behind `--`.
-    fn role<'p>(&self, part: &'p Part, name: &str, index: usize) -> Option<Role<'p>> {
+    /// The option whose value a word is; `None` if it is none, or if that is not known.
+    fn option_of<'p>(&self, part: &'p Part, name: &str, index: usize) -> Option<Cow<'p, str>> {
         let start = self.start(part, name).filter(|start| *start <= index)?;
         let literal = |at: usize| part.words.get(at).and_then(Word::literal);
-        let option = literal(index.checked_sub(1)?).filter(|text| is_option(text));
-        let (mut takes_next, mut is_first) = (Some(false), true);
+        let option = literal(index.checked_sub(1)?).filter(|text| is_option(text))?;
+        let mut takes_next = Some(false);
         for (at, word) in part.words.iter().enumerate().take(index).skip(start) {
             let before = takes_next.replace(false);
             if before == Some(true) {
@@ -231,14 +215,19 @@ impl Syntax {
                     takes_next = self.takes_next(text);
                 }
                 None if may_be_any_option(word) => return None,
-                _ if option.is_none() => return Some(Role::Other),
-                _ => is_first = false,
+                None | Some(_) => {}
             }
         }
-        match takes_next? {
-            true => option.map(Role::Value),
-            false => Some(if is_first { Role::First } else { Role::Other }),
-        }
+        takes_next?.then_some(option)
+    }
+
+    /// Whether a word holds an option with a letter and its value: `-Sx`.
+    fn has_glued_value(&self, part: &Part, name: &str, index: usize) -> bool {
+        let text = part.words.get(index).and_then(|word| word.pieces.first()).and_then(Piece::text);
+        let letter = text.and_then(|text| text.get(..2)).filter(|letter| has(self.options, letter));
+        let is_end = |word: &Word| word.literal().as_deref() == Some("--");
+        let behind = || self.start(part, name).and_then(|start| part.words.get(start..index));
+        letter.is_some() && behind().is_some_and(|words| !words.iter().any(is_end))
     }
 
     /// Whether a word holds or is the value of one of the options.
@@ -254,28 +243,28 @@ impl Syntax {
         }
         let before = index.checked_sub(1).and_then(|at| part.words.get(at)).and_then(Word::literal);
         if !before.is_some_and(|text| is_option(&text)) {
-            return false;
+            return self.has_glued_value(part, name, index);
         }
-        let Some(Role::Value(option)) = self.role(part, name, index) else { return false };
+        let Some(option) = self.option_of(part, name, index) else {
+            return self.has_glued_value(part, name, index);
+        };
         let letter = option.chars().next_back().filter(|_| !option.starts_with("--"));
         has(self.options, &letter.map_or(option, |letter| Cow::Owned(format!("-{letter}"))))
     }
+}
 
-    /// Whether a word is the first operand, and no option gives what otherwise is that: a pattern or a script.
-    fn is_first_operand(&self, part: &Part, name: &str, index: usize) -> bool {
-        let gives = |word: &Word| {
-            let text = word.literal().unwrap_or_default();
-            let long = text.split('=').next().unwrap_or_default();
-            // Behind `-i` of sed is the end of a name.
-            let letters =
-                if has(SED.programs, name) { long.split('i').next().unwrap_or_default() } else { long };
-            match text.starts_with("--") {
-                true => ["--expression", "--regexp", "--file"].iter().any(|it| it.starts_with(long)),
-                false => is_option(&text) && letters.contains(['e', 'f']),
-            }
-        };
-        matches!(self.role(part, name, index), Some(Role::First)) && !part.words.iter().skip(1).any(gives)
+/// Where the options of a program begin, behind one of these subcommands if there are any.
+fn start_behind(subcommands: &str, part: &Part, name: &str) -> Option<usize> {
+    if subcommands.is_empty() {
+        return Some(1);
     }
+    let place = match Program::find_by_name(name).map(|program| program.subcommand(&part.words).0) {
+        Some(places) if places.len() == 1 => places.start,
+        Some(_) => return None,
+        None => 1,
+    };
+    let subcommand = part.words.get(place).and_then(Word::literal)?;
+    has(subcommands, &subcommand).then_some(place + 1)
 }
 
 /// Whether nothing is known of a word, so that it may be any option, or end them.
@@ -295,75 +284,113 @@ pub(super) fn is_text(part: &Part, index: usize) -> bool {
     {
         return true;
     }
-    let is_sed = has(SED.programs, &name);
-    let is_prose = || {
-        PROSE.iter().any(|syntax| syntax.has_value(part, &name, index))
-            || is_sed && SED.is_first_operand(part, &name, index)
-    };
-    let is_plain = || !is_sed || programs::takes_data(&part.words, part.more_arguments);
-    is_prose() && is_plain() || is_left_out(part, index) || is_searched_for(part, index)
+    let is_prose = || PROSE.iter().any(|syntax| syntax.has_value(part, &name, index));
+    let is_plain = || !has(SED, &name) || programs::takes_data(&part.words, part.more_arguments);
+    (is_prose() || is_no_file(part, index)) && is_plain() || is_left_out(part, index)
 }
 
-/// Programs whose first operand is what they search for, with their one-letter options without and with a value. Letters
-/// that supply the pattern themselves are in neither list.
-const SEARCHING: [(&str, &str, &str); 4] = [
-    ("grep egrep fgrep ggrep zgrep", "abcEFGhHiIlLnoPqrRsUvVwxyzZ0123456789", "ABCmdD"),
-    ("rg", "abchHiIlLnNoPqsSuUvVwxz.0", "ABCEMTdgjmrt"),
-    ("jq gojq jaq", "acCejMnrRsS", ""),
-    ("awk gawk mawk nawk", "", "F"),
+/// Programs whose first operand is no file, or none of whose operands is: what they search for, a script, an address.
+struct Operands {
+    programs: &'static str,
+    subcommands: &'static str,
+    /// Options of one letter without a value. Letters that supply the first operand themselves are in no list.
+    flags: &'static str,
+    /// Those with a value.
+    valued: &'static str,
+    /// Those whose value may only be in the same word.
+    glued: &'static str,
+    /// Whether every operand that is an address is none.
+    are_addresses: bool,
+}
+
+const fn searching(
+    programs: &'static str,
+    subcommands: &'static str,
+    flags: &'static str,
+    valued: &'static str,
+) -> Operands {
+    Operands { programs, subcommands, flags, valued, glued: "", are_addresses: false }
+}
+
+const fn addressing(programs: &'static str, flags: &'static str, valued: &'static str) -> Operands {
+    Operands { are_addresses: true, ..searching(programs, "", flags, valued) }
+}
+
+const OPERANDS: [Operands; 11] = [
+    searching("grep egrep fgrep rgrep ggrep zgrep", "", "abcEFGhHiIlLnoPqrRsUvVwxyzZ0123456789", "ABCmdD"),
+    searching("rg", "", "abchHiIlLnNoPqsSuUvVwxz.0", "ABCEMTdgjmrt"),
+    searching("git", "grep", "aEFGhHIiLlnopPqvwWz0123456789", "ABCm"),
+    searching("ag", "", "aciHlLnoQrRsSuUvwz0", "m"),
+    searching("ack", "", "ciHhlLnoQrRsvwx", "m"),
+    searching("fd fdfind", "", "HIusigaplL0q1", "tdEecSj"),
+    searching("jq gojq jaq", "", "acCejMnrRsS", ""),
+    searching("awk gawk mawk nawk", "", "", "F"),
+    Operands { glued: "i", ..searching(SED, "", "nrEsuz", "l") },
+    addressing("curl", "sSLfkvIigGN#46jnq0123", "AbcCdDeEFhHmoPQrtTuUwxXyYz"),
+    addressing("http https xh xhs", "hbvjfF", "aAps"),
 ];
 /// Long options of them that do not change which operand it is.
-const SEARCHING_LONG: &str = "--recursive --ignore-case --line-number --count --quiet --files-with-matches --invert-match --word-regexp \
+const OPERANDS_LONG: &str = "--recursive --ignore-case --line-number --count --quiet --files-with-matches --invert-match --word-regexp \
      --line-regexp --extended-regexp --fixed-strings --only-matching --color --hidden --no-ignore --smart-case --no-heading \
-     --include --exclude --exclude-dir --raw-output --compact-output --exit-status --slurp --null-input --sort-keys";
+     --include --exclude --exclude-dir --raw-output --compact-output --exit-status --slurp --null-input --sort-keys \
+     --in-place --silent --regexp-extended --null-data --separate --posix --sandbox --cached --untracked --glob --type \
+     --extension --show-error --location --fail --fail-with-body --head --insecure --compressed --globoff";
 
-/// Whether a word is the first operand of a program of [`SEARCHING`], and names no file there.
-fn is_searched_for(part: &Part, index: usize) -> bool {
+/// Whether a word is an operand of a program of [`OPERANDS`] that names no file.
+fn is_no_file(part: &Part, index: usize) -> bool {
     let name = programs::name(&part.words).unwrap_or_default();
-    let Some((_, flags, valued)) = SEARCHING.iter().find(|(names, ..)| has(names, &name)) else {
-        return false;
-    };
+    let mut rows = OPERANDS.iter().filter(|row| has(row.programs, &name));
+    let start = |row: &'static Operands| Some((row, start_behind(row.subcommands, part, &name)?));
+    let Some((row, start)) = rows.find_map(start) else { return false };
     // Further arguments, and the files of settings that variables name, may hold options.
-    if part.more_arguments || !part.assigned.is_empty() {
+    if (part.more_arguments || !part.assigned.is_empty()) && !has(SED, &name) {
         return false;
     }
-    let (mut at, mut first, mut ends) = (1, None, false);
+    let (mut at, mut first, mut is_operand, mut ends) = (start, None, false, false);
     while let Some(word) = part.words.get(at) {
         let literal = word.literal();
         match literal.as_deref() {
             None if word.may_be_option() && !ends => return false,
-            Some("--") => ends = true,
+            Some("--") if !ends => ends = true,
             Some(text) if text.starts_with("--") && !ends => {
                 let (option, value) =
                     text.split_once('=').map_or((text, None), |(option, it)| (option, Some(it)));
-                let takes_next = value.is_none() && option.ends_with("lude");
-                if takes_next || !has(SEARCHING_LONG, option) {
+                let takes_next =
+                    value.is_none() && (option.ends_with("lude") || has("--glob --type --extension", option));
+                if takes_next || !has(OPERANDS_LONG, option) {
                     return false;
                 }
             }
-            Some(text) if text.len() > 1 && text.starts_with('-') && !ends => {
-                let letters = text.trim_start_matches('-').trim_start_matches(|c| flags.contains(c));
+            Some(text) if is_option(text) && !ends => {
+                let letters = text.trim_start_matches('-').trim_start_matches(|c| row.flags.contains(c));
                 match letters.chars().next() {
-                    Some(letter) if !valued.contains(letter) => return false,
+                    Some(letter) if row.glued.contains(letter) => {}
+                    Some(letter) if !row.valued.contains(letter) => return false,
                     Some(_) if letters.len() == 1 => at += 1,
                     Some(_) | None => {}
                 }
             }
-            None | Some(_) => first = first.or(Some(at)),
+            None | Some(_) => {
+                is_operand |= at == index && (first.is_none() || row.are_addresses);
+                first = first.or(Some(at));
+            }
         }
-        if first.is_some_and(|first| first != index) {
+        if first.is_some_and(|first| first != index) && !row.are_addresses || at >= index && !is_operand {
             return false;
         }
         at += 1;
     }
     let text = part.words.get(index).and_then(Word::literal).unwrap_or_default();
+    if row.are_addresses {
+        return is_operand && ["http://", "https://"].iter().any(|start| text.starts_with(start));
+    }
     // These programs open files by names in their texts.
-    let opening: &[char] = match *flags {
-        "" => &['"', '<', '>', '|', '(', '@'],
-        _ if name.ends_with('q') => &['"'],
+    let opening: &[char] = match &*name {
+        name if name.ends_with("awk") => &['"', '<', '>', '|', '(', '@'],
+        name if name.ends_with('q') => &['"'],
         _ => &[],
     };
-    first == Some(index) && !text.contains(opening)
+    is_operand && !text.contains(opening)
 }
 
 /// Programs that copy all operands but the last to that one, and their options without a value that change nothing about it.
@@ -433,22 +460,30 @@ pub(super) fn is_left_out(part: &Part, index: usize) -> bool {
                 word.literal()
                     .is_some_and(|text| is_option(&text) && !text.starts_with("--") && text.contains('v'))
             };
-            part.words.iter().take(index).any(is_inverse) && GREP.is_first_operand(part, &name, index)
+            part.words.iter().take(index).any(is_inverse) && is_no_file(part, index)
         }
         _ => false,
     };
     is_own || EXCLUDING.iter().any(|syntax| syntax.has_value(part, &name, index))
 }
 
+/// Tests of `find` with the pattern of a name or a path.
+const NAME_TESTS: &str = "-name -iname -path -ipath -wholename -iwholename";
+
+/// Whether a word is what a `find` looks for, by name.
+pub(super) fn is_name_test(part: &Part, index: usize) -> bool {
+    let before = index.checked_sub(1).and_then(|at| part.words.get(at)).and_then(Word::literal);
+    before.is_some_and(|test| has(NAME_TESTS, &test))
+}
+
 /// Whether a word is a test of what a `find` does not find, or where it does not look: `-not -path x`,
 /// `-path x -prune -o`.
 fn is_left_out_by_find(part: &Part, index: usize) -> bool {
-    const NAMES: &str = "-name -iname -path -ipath -wholename -iwholename";
     let words: Vec<_> = part.words.iter().map(|word| word.literal().unwrap_or_default()).collect();
     let is =
         |at: Option<usize>, list: &str| at.and_then(|at| words.get(at)).is_some_and(|word| has(list, word));
     let behind = words.get(index + 1..).unwrap_or_default();
-    if !is(index.checked_sub(1), NAMES) {
+    if !is_name_test(part, index) {
         return false;
     }
     let ends = |word: &Cow<'_, str>| {

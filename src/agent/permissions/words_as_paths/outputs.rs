@@ -1,9 +1,11 @@
 //! Substitutions of which it is known that they print a number, the name of a commit, the working directory, or a folder
 //! of settings.
 
+use super::Scene;
 use super::usual::{HOOKS, TEMPORARY, USER_SITE};
 use crate::permissions::dangerous::prints_home;
 use crate::permissions::links;
+use crate::permissions::operands;
 use crate::permissions::programs;
 use crate::permissions::shell::{Analysis, Part, Piece, Word};
 use crate::permissions::subcommands::has;
@@ -13,6 +15,32 @@ const SUBSTITUTION: usize = 3;
 /// A variable of the shell that is a number, the one with the working directory, and that with the folder for temporary
 /// files.
 const VARIABLES: [&str; 3] = ["LINENO", "PWD", "TMPDIR"];
+
+/// Programs that use what they read neither as names nor as commands.
+const FILTERING: &str = "tee cat sort uniq head tail wc grep echo printf true : cd pwd";
+
+impl Scene<'_> {
+    /// Whether a word is a name that a part only prints, and no other part uses what is printed as one:
+    /// `echo .env >> .gitignore`, `find . -name .env`.
+    pub(super) fn is_only_printed(&self, part: &Part, index: usize) -> bool {
+        let program = programs::name(&part.words).unwrap_or_default();
+        let is_find = program == "find" && operands::is_name_test(part, index);
+        if !is_find && !(index > 0 && has("echo printf", &program)) {
+            return false;
+        }
+        let is_known = |word: &Word| word.literal().is_some();
+        let uses_none = |other: &Part| {
+            let is_filter = programs::name(&other.words).is_some_and(|name| has(FILTERING, &name));
+            (is_filter || !is_find && other.texts.is_empty() && !programs::reads_names(other))
+                && !programs::uses_more_files(other)
+                && other.words.iter().all(is_known)
+        };
+        let Analysis { parts, doubts, functions, .. } = self.analysis;
+        let redirected = parts.iter().flat_map(|part| &part.redirects).all(|it| is_known(&it.target));
+        let mut others = parts.iter().filter(|other| !std::ptr::eq(*other, part));
+        doubts.is_empty() && functions.is_empty() && redirected && others.all(uses_none)
+    }
+}
 
 /// A word with variables in place of its substitutions, if they are all there is in it that is not known, and what
 /// they print is: `-j$(nproc)`, `app:$(git rev-parse --short HEAD)`. Where a command defines functions, or assigns these
