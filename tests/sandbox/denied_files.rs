@@ -36,6 +36,8 @@ const READING: &[(&str, &str)] = &[
     ("a folder that is moved out", "mv sub ../out; cat ../out/.env"),
     ("what was moved out", "cat ../out/.env; mv ../out sub"),
     ("a linked folder", "cat of/sec*/key"),
+    ("a link that is renamed", "mv of/secrets of/moved; cat of/moved/key"),
+    ("what it leads to", "cat of/moved/key ../real/key; mv of/moved of/secrets"),
     ("a folder behind a linked one", "cat l?nk/secrets/key"),
     ("what is linked", "cat ../real/key ../other/secrets/key"),
     ("find", "find . -name '.e*' -exec cat {} +"),

@@ -27,6 +27,8 @@ const TIME: Duration = Duration::from_millis(300);
 const MAX_FOUND: usize = 1_000;
 /// How long what was found counts for file tools, which are called one after the other.
 const RECENTLY: Duration = Duration::from_secs(1);
+/// The files that rules of a working directory were about by a link, which a command may have renamed since.
+static LINKED: Mutex<BTreeMap<(PathBuf, String), BTreeSet<PathBuf>>> = Mutex::new(BTreeMap::new());
 /// Folders of the kernel, without which no command runs.
 const OF_KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
@@ -74,6 +76,7 @@ pub(super) fn denied_files<'a>(denying: impl Iterator<Item = &'a Rule>, places: 
         }
     }
     search.walk(tops, &denials);
+    search.add_linked_before(&denials);
     search.add_other_names();
     let (found, held) = (search.found, search.held);
     let is_within = |file: &DeniedFile, folder: &DeniedFile| {
@@ -144,8 +147,8 @@ impl Search<'_> {
     }
 
     /// Adds a file or folder, or what a link leads to. A folder with the working directory in it stays readable.
-    fn add(&mut self, path: &Path, denial: &Denial<'_>) {
-        let Ok(path) = path.canonicalize() else { return };
+    fn add(&mut self, name: &Path, denial: &Denial<'_>) {
+        let Ok(path) = name.canonicalize() else { return };
         let is_needed = match denial.denied {
             DeniedUse::Read => self.places.workspace.real.starts_with(&path),
             DeniedUse::Change | DeniedUse::Move => false,
@@ -154,7 +157,24 @@ impl Search<'_> {
             return;
         }
         self.hold(&path, denial);
-        self.found.insert(DeniedFile { path, denied: denial.denied, rule: denial.rule.to_string() });
+        let rule = denial.rule.to_string();
+        if path != name {
+            let mut linked = LINKED.lock();
+            let of_rule = linked.entry((self.places.workspace.real.clone(), rule.clone())).or_default();
+            if of_rule.len() < MAX_FOUND {
+                of_rule.insert(path.clone());
+            }
+        }
+        self.found.insert(DeniedFile { path, denied: denial.denied, rule });
+    }
+
+    /// Adds what links led to before, should they have been renamed since.
+    fn add_linked_before(&mut self, denials: &[Denial<'_>]) {
+        for denial in denials {
+            let key = (self.places.workspace.real.clone(), denial.rule.to_string());
+            let linked = LINKED.lock().get(&key).cloned().unwrap_or_default();
+            linked.iter().for_each(|path| self.add(path, denial));
+        }
     }
 
     /// Keeps the folders where they are without which the rule would not be about a file any more. Nothing is moved out
@@ -248,7 +268,7 @@ impl Search<'_> {
             };
             let denial = near.filter(is_about).max_by_key(|denial| denial.denied);
             if let Some(denial) = denial {
-                self.add(&path.real, denial);
+                self.add(&path.plain, denial);
             }
             let is_covered = denial.is_some_and(|denial| denial.denied == DeniedUse::Read);
             if is_link && !is_covered {
@@ -293,4 +313,43 @@ impl Search<'_> {
 
 fn is_of_kernel(path: &Path) -> bool {
     OF_KERNEL.iter().any(|folder| path.starts_with(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::{JudgedPath, Places, denied_files};
+    use crate::permissions::rule::Rule;
+
+    /// A link on the way to a file is no place that the kernel can hold, so a command may rename it.
+    #[test]
+    fn what_a_link_led_to_stays_denied_when_the_link_is_renamed() {
+        for (rule, link, target) in [
+            ("read(l/key)", "l", "secret"),
+            ("read(./l/*.env)", "l", "secret"),
+            ("read(**/l/**)", "l", "secret"),
+            ("read(one)", "one", "secret/key"),
+            ("edit(l/key)", "l", "secret"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let top = folder.path().canonicalize().unwrap();
+            std::fs::create_dir(top.join("secret")).unwrap();
+            ["key", "x.env"]
+                .iter()
+                .for_each(|name| std::fs::write(top.join("secret").join(name), "k").unwrap());
+            symlink(target, top.join(link)).unwrap();
+            let rules: [Rule; 1] = [rule.parse().unwrap()];
+            let places = Places { workspace: JudgedPath::new(&top), home: None };
+            let find = || {
+                let found = denied_files(rules.iter(), &places);
+                let within = found.into_iter().filter(|file| file.path.starts_with(top.join("secret")));
+                within.map(|file| (file.path, file.denied)).collect::<Vec<_>>()
+            };
+            let before = find();
+            assert!(!before.is_empty(), "{rule}");
+            std::fs::rename(top.join(link), top.join("other")).unwrap();
+            assert_eq!(find(), before, "{rule}");
+        }
+    }
 }
