@@ -149,7 +149,7 @@ pub(crate) fn objection(rule: &Rule) -> Option<String> {
 /// Whether a pattern of commands names the word with which a program runs others.
 fn runs_by_word(pattern: &CommandPattern, name: &str) -> bool {
     let words: Vec<Word> = pattern.leading().iter().map(|text| Word::of_text(text)).collect();
-    let program = Program::find_by_name(name);
+    let program = Program::find_by_name(name).filter(|_| !programs::is_client(name));
     let is_run_word = || pattern.leading().get(1).is_some_and(|word| has(RUN_WORDS, word));
     program.is_some_and(|program| !program.running(&words).is_empty())
         || (program.is_none() || has(BY_SUBCOMMAND, name)) && is_run_word()
@@ -162,7 +162,8 @@ fn is_limited(pattern: &CommandPattern, program: &str) -> bool {
     let mut behind = pattern.leading().iter().skip(1);
     let is_named = behind.next().is_some_and(|word| !word.starts_with('-') && !word.contains(['.', '/']));
     let is_script = program.contains('/') && !program.starts_with('/');
-    let takes_data = || !has(BY_SUBCOMMAND, name) && programs::takes_data(&[Word::of_text(name)], false);
+    let is_any = has(BY_SUBCOMMAND, name) || programs::is_client(name);
+    let takes_data = || !is_any && programs::takes_data(&[Word::of_text(name)], false);
     is_named || is_script || takes_data()
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A program that is not listed here is assumed to run commands among its words.
 
+mod clients;
 mod input;
 
 use std::borrow::Cow;
@@ -9,7 +10,8 @@ use std::sync::LazyLock;
 
 use super::read_only;
 use super::shell::{Part, Word};
-use super::subcommands::{GIT_RUNS, npm_command};
+use super::subcommands::{GIT_RUNS, has, npm_command};
+use clients::CLIENTS;
 use tau_tools::words;
 
 /// A program with the words that make it run others.
@@ -169,6 +171,17 @@ const PROGRAMS: &[Program] = &[
     plain("gh", words!("alias extension codespace config")),
 ];
 
+/// Programs that run any program among their words, and the words behind which they do.
+const EXECUTING: [(&str, &str); 4] = [
+    ("npm pnpm yarn bun", "exec x dlx env"),
+    (
+        "uv poetry pipenv hatch pdm rye pixi conda mamba micromamba devbox volta doppler dotenvx infisical",
+        "run",
+    ),
+    ("bundle rbenv pyenv nodenv goenv jenv fnm nvm rtx aws-vault chamber lerna", "exec"),
+    ("nix", "develop shell"),
+];
+
 /// Programs, besides read-only ones, whose operands are files, names or texts.
 const DATA: &[&str] = words!(
     "cp mv rm mkdir rmdir touch ln chmod chown chgrp tee dd mktemp truncate shred unlink \
@@ -220,6 +233,11 @@ const EDITORS: &[&str] = words!("sed gsed ed red ex vi vim nvim view vimdiff rvi
 /// Whether a program takes commands with a name directly behind a letter.
 pub(super) fn is_editor(name: &str) -> bool {
     EDITORS.contains(&name)
+}
+
+/// Whether a program is a client whose subcommands are named like programs.
+pub(super) fn is_client(name: &str) -> bool {
+    CLIENTS.binary_search_by_key(&name, |program| program.name).is_ok()
 }
 
 /// Whether a program is listed here, so that its name is no other word.
@@ -291,6 +309,27 @@ pub(super) fn is_runner(name: &str) -> bool {
         || name.starts_with("ld-musl")
 }
 
+/// The command that `git for-each-repo` runs in other repositories.
+pub(super) fn for_each_repository(words: &[Word]) -> Option<Vec<Word>> {
+    name(words).filter(|name| name == "git")?;
+    let literal = |word: &Word| word.literal().map(Cow::into_owned);
+    let at = words.iter().position(|word| literal(word).as_deref() == Some("for-each-repo"))?;
+    let behind = words.get(at + 1..)?;
+    let options = behind.iter().take_while(|word| literal(word).is_some_and(|text| text.starts_with("--")));
+    // The value of `--config` may be the next word.
+    let is_apart = behind.first().and_then(literal).as_deref() == Some("--config");
+    let rest = behind.iter().skip(options.count() + usize::from(is_apart));
+    Some(std::iter::once(Word::of_text("git")).chain(rest.cloned()).collect())
+}
+
+/// Whether words run any program that is among them, not only those that a package or a project has.
+pub(super) fn runs_any(words: &[Word]) -> bool {
+    let Some(name) = name(words) else { return false };
+    let behind = EXECUTING.iter().find(|(of, _)| has(of, &name)).map_or("", |(_, behind)| behind);
+    let mut literals = words.iter().skip(1).filter_map(Word::literal);
+    is_runner(&name) || literals.any(|text| has(behind, &text))
+}
+
 /// Whether a package manager runs its first operand as a program, because none of its subcommands has that name.
 pub(super) fn runs_first_operand(name: &str, words: &[Word]) -> bool {
     const OWN: &[&str] = words!(
@@ -306,7 +345,8 @@ pub(super) fn runs_first_operand(name: &str, words: &[Word]) -> bool {
 impl Program {
     /// The facts about a program; `None` if it is not listed.
     pub(super) fn find_by_name(name: &str) -> Option<&'static Program> {
-        PROGRAMS.iter().find(|program| program.name == name)
+        let client = || CLIENTS.binary_search_by_key(&name, |program| program.name).ok();
+        PROGRAMS.iter().find(|program| program.name == name).or_else(|| CLIENTS.get(client()?))
     }
 
     /// The number of words that an option before the subcommand takes; `None` if the option is unknown.

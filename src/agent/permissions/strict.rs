@@ -64,6 +64,9 @@ pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
     if let Some(words) = with_variable_options(part) {
         found = found.max(of_words(pattern, &words, part.more_arguments, 0));
     }
+    if let Some(words) = programs::for_each_repository(&part.words) {
+        found = found.max(of_words(pattern, &words, part.more_arguments, 0));
+    }
     for words in &part.renamed {
         found = found.max(of_words(pattern, words, part.more_arguments, 0));
     }
