@@ -377,22 +377,36 @@ pub(super) fn searches_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> bo
     !operands.into_iter().skip(usize::from(pattern)).any(|word| !may_vanish(word) && is_there(word))
 }
 
+/// Whether a part serves files to others; then whether it names the folder with them.
+pub(super) fn serves(part: &Part, is_there: impl Fn(&Word) -> bool) -> Option<bool> {
+    const SERVERS: &str = "serve http-server live-server servor httpd file-server miniserve simple-http-server dufs webfsd \
+                           darkhttpd http.server SimpleHTTPServer RangeHTTPServer uploadserver updog twistd sirv \
+                           browser-sync static-web-server local-web-server";
+    const LAUNCHERS: &str = "npx bunx pnpx npm pnpm yarn bun deno uvx pipx uv ruby caddy";
+    let name = program(part);
+    let is_server = |text: &str| {
+        let package = text.get(1..).and_then(|rest| rest.find('@')).and_then(|at| text.get(..=at));
+        has(SERVERS, package.unwrap_or(text))
+    };
+    let is_launcher = || has(LAUNCHERS, &name) || programs::is_same(&name, "python");
+    let serves = has(SERVERS, &name)
+        || is_launcher() && arguments(part).any(|word| is_server(&word))
+        || name == "php" && arguments(part).any(|word| word.starts_with("-S"));
+    let names = |word: &Word| {
+        !word.literal().is_some_and(|text| is_server(&text) || has(". ./", &text)) && is_there(word)
+    };
+    serves.then(|| part.words.iter().skip(1).any(names))
+}
+
 /// How a part takes all files of the working directory: it serves them, packs what its input names, or puts ignored
 /// ones into the repository. `None` if it does not, or names other folders.
 pub(super) fn takes_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> Option<Search> {
-    const SERVERS: &str = "serve http-server live-server servor httpd file-server miniserve simple-http-server dufs webfsd \
-                           darkhttpd http.server SimpleHTTPServer twistd";
     let name = program(part);
     let is = |words: &str| arguments(part).any(|word| has(words, &word));
     let letter = |letters: &[char]| {
         arguments(part).any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letters))
     };
-    let is_launcher = has("npx bunx pnpx python python3 ruby busybox caddy", &name);
-    let serves = has(SERVERS, &name) || is_launcher && is(SERVERS) || name == "php" && is("-S");
-    if serves {
-        let names = part.words.iter().skip(1).any(|word| {
-            !word.literal().is_some_and(|text| has(SERVERS, &text) || has(". ./", &text)) && is_there(word)
-        });
+    if let Some(names) = serves(part, is_there) {
         return (!names).then(Search::default);
     }
     let takes = match name.as_ref() {

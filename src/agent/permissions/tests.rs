@@ -12,6 +12,7 @@ mod hostile;
 mod names;
 mod packages;
 mod places;
+mod rights;
 mod services;
 mod sources;
 

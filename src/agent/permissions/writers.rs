@@ -42,8 +42,9 @@ const GIT_VALUED: &[&str] = tau_tools::words!(
 
 /// Other programs: the words that must be among the first, and the kind they write. `-` is any word except an
 /// option that lists.
-const OTHERS: [(&str, &[&str], ProtectedKind); 58] = [
+const OTHERS: [(&str, &[&str], ProtectedKind); 59] = [
     ("crontab", &[], Startup),
+    ("incrontab", &[], Startup),
     ("at", &[], Startup),
     ("batch", &[], Startup),
     ("systemctl", &["enable", "reenable", "link", "edit", "set-property", "preset", "add-wants"], Startup),
@@ -215,8 +216,13 @@ fn sort(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
 const GROUPS: &str = "config c mcp plugin extension extensions alias services settings auth";
 const LISTING: &str = "list ls get show debug";
 /// Programs without subcommands, and the options with which they only list.
-const LISTED: [(&str, &str); 4] =
-    [("crontab", "-l"), ("at", "-l -c"), ("chkconfig", "--list"), ("chsh", "-l --list-shells")];
+const LISTED: [(&str, &str); 5] = [
+    ("crontab", "-l"),
+    ("incrontab", "-l --list -t --types"),
+    ("at", "-l -c"),
+    ("chkconfig", "--list"),
+    ("chsh", "-l --list-shells"),
+];
 
 /// The kind of the stored keys or passwords that a part prints.
 pub(super) fn prints_keys(part: &Part) -> Option<ProtectedKind> {
@@ -246,7 +252,8 @@ fn names_password(words: &[Word]) -> bool {
 pub(super) fn writes(part: &Part) -> Option<ProtectedKind> {
     let is_wanted = |name: &str| WRITERS.binary_search(&name).is_ok() || name.starts_with("git-");
     let of = |words: &[Word]| writes_words(words, part.more_arguments);
-    of(&part.words).or_else(|| {
+    let of_each = || programs::for_each_repository(&part.words).and_then(|words| of(&words));
+    of(&part.words).or_else(of_each).or_else(|| {
         inner_commands(&part.words, part.more_arguments, &is_wanted).iter().find_map(|words| of(words))
     })
 }
@@ -290,7 +297,7 @@ fn only_lists(name: &str, named: &[&str], literals: &[Cow<'_, str>]) -> bool {
         return true;
     }
     if named.is_empty() {
-        let start = if name == "crontab" && literal(0) == "-u" { 2 } else { 0 };
+        let start = if name.ends_with("crontab") && literal(0) == "-u" { 2 } else { 0 };
         return LISTED.iter().any(|(of, options)| *of == name && has(options, literal(start)));
     }
     // A name may be like a subcommand: each place where there may be one has to be one that lists.

@@ -98,7 +98,7 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
     let is_run = |(part, words): &&Command<'_>| {
         let gets = |word: &Word| is_process_substitution(word) && holds(word);
         let takes_data = || programs::takes_data(words, part.more_arguments) && !packages::runs_files(words);
-        let is_given = || words.iter().any(gets) && !takes_data();
+        let is_given = || words.iter().any(gets) && (packages::is_installing(words) || !takes_data());
         let set = part.values.iter().any(|(name, word)| match is_code(name) {
             true if word.literal().is_some_and(|text| has(INPUT, &text)) => is_fed(command, part),
             is_code if is_code && word.literal().is_some_and(|text| files.contains(base(&text))) => true,
@@ -106,9 +106,11 @@ pub(super) fn run(command: &str, analysis: &Analysis, scene: &Scene<'_>) -> Opti
         });
         let is_installed = || {
             is_there
-                && packages::packages_to_install(words)
-                    .iter()
-                    .any(|text| files.contains(base(text)) || is_unpacked && text.starts_with(['.', '/']))
+                && packages::packages_to_install(words).iter().any(|text| {
+                    files.contains(base(text))
+                        || is_unpacked && text.starts_with(['.', '/'])
+                        || has(INPUT, text) && is_fed(command, part)
+                })
         };
         set || is_installed()
             || is_there && (packages::runs_file_of(words, &files) || evaluates_file(words, &files))

@@ -56,6 +56,7 @@ pub(super) fn find_loss(words: &[Word], elsewhere: bool, targets: &Targets<'_>) 
                 .filter(|_| option(rest, "u", "").is_some())
                 .map(|option| (lose("git read-tree --reset"), Some(option))),
             "clean" => clean(words, rest),
+            "for-each-repo" => return find_loss(&programs::for_each_repository(words)?, true, targets),
             "reset" => option(rest, "", "hard")
                 .or_else(|| option(rest, "", "merge"))
                 .map(|option| (lose(&format!("git reset {option}")), Some(option))),

@@ -9,6 +9,7 @@ use super::{CommandLoss, downloads, fed, has_option, languages};
 use crate::permissions::links;
 use crate::permissions::programs::{self, base};
 use crate::permissions::shell::{self, Analysis, Part, Piece, Word};
+use crate::permissions::strict;
 use crate::permissions::subcommands::has;
 use crate::permissions::word_texts::is_filled_in;
 
@@ -46,6 +47,8 @@ pub(super) fn find_danger(
             texts.push((command_of_env(&part.words), part.span.clone()));
         }
         texts.extend(filled_texts(part, name.as_deref()).into_iter().map(|text| (text, part.span.clone())));
+        let run = part.values.iter().filter(|(name, _)| strict::is_run(name));
+        texts.extend(run.filter_map(|(_, value)| Some((value.literal()?.into_owned(), part.span.clone()))));
         let alias = |word: &Word| word.value_of(name.as_deref()?).map(|value| value.display());
         let aliases =
             analysis.parts.iter().filter(|other| programs::name(&other.words).as_deref() == Some("alias"));

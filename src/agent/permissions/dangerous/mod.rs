@@ -125,8 +125,9 @@ fn find_dangers<'a>(
         let moved = in_chosen_folder(part);
         let found = found.chain(moved.and_then(|moved| of_words(&moved.words, &moved, targets)));
         // Of other programs these are subcommands: `vagrant halt`.
-        let wanted =
-            |name: &str| is_dangerous(name) && !has(services::ENDING_MACHINE, name) && name != "init";
+        let is_subcommand =
+            |name: &str| has(services::ENDING_MACHINE, name) && !programs::runs_any(&part.words);
+        let wanted = |name: &str| is_dangerous(name) && name != "init" && !is_subcommand(name);
         let inner = inner_commands(&part.words, part.more_arguments, &wanted);
         let listed = languages::commands(part, targets);
         let cmdlets = powershell::commands(part);
@@ -141,6 +142,7 @@ fn find_dangers<'a>(
             languages::find_evaluated_download(part),
             languages::find_ended_processes(part),
             powershell::find_unread_program(part),
+            find_set_id(part),
         ];
         let mut found = found.chain(inner).chain(others.into_iter().flatten()).peekable();
         let other =
@@ -222,6 +224,7 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Comman
             let loss = targets.loss(word, elsewhere)?;
             Some((format!("it removes {}", loss.what()), named(word)))
         }),
+        "chmod" if sets_id(&name, arguments).is_some() => sets_id(&name, arguments),
         "chmod" | "chown" | "chgrp" | "setfacl" if has_option(arguments, "R", "recursive") => operands
             .find_map(|word| {
                 let loss = targets.loss(word, elsewhere).filter(Loss::is_outside)?;
@@ -265,6 +268,44 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Comman
         }
         _ => services::find_loss(&name, words, part),
     }
+}
+
+/// A file that programs other than `chmod` make with such a mode, see [`sets_id`].
+fn find_set_id(part: &Part) -> Option<CommandLoss> {
+    let name = programs::name(&part.words).filter(|name| has("install ginstall mkdir", name))?;
+    let arguments = part.words.get(1..).unwrap_or_default();
+    let is_mode = |text: &str| {
+        text == "--mode" || text.starts_with('-') && !text.starts_with("--") && text.ends_with('m')
+    };
+    let behind = arguments.iter().position(|word| word.literal().is_some_and(|text| is_mode(&text)));
+    let next = behind.and_then(|at| arguments.get(at + 1..));
+    let glued = |word: &Word| {
+        let text = word.literal()?;
+        let value = text
+            .strip_prefix("--mode=")
+            .or_else(|| text.strip_prefix('-')?.split_once('m').map(|(_, mode)| mode));
+        value.map(Word::of_text)
+    };
+    let found = next.and_then(|next| sets_id(&name, next));
+    found.or_else(|| arguments.iter().filter_map(glued).find_map(|mode| sets_id(&name, &[mode])))
+}
+
+/// The danger of a mode, the first operand, with which a program runs with the rights of the owner of its file.
+fn sets_id(name: &str, arguments: &[Word]) -> Option<CommandLoss> {
+    let mut operands = arguments.iter().filter_map(Word::literal).filter(|text| !text.starts_with('-'));
+    let mode = operands.next()?;
+    let gives = |clause: &str| {
+        let given = clause.split_once(['+', '=']);
+        given.is_some_and(|(who, what)| {
+            who.chars().all(|c| "ugoa".contains(c)) && what.contains('s') && who != "o"
+        })
+    };
+    let is_set = match u32::from_str_radix(mode.trim_start_matches(['+', '=']), 8) {
+        Ok(bits) => bits & 0o6000 != 0,
+        Err(_) => mode.split(',').any(gives),
+    };
+    let text = "whoever starts the file gets the rights of its owner or group";
+    is_set.then(|| (text.to_owned(), Some(vec![name.to_owned(), mode.into_owned()])))
 }
 
 /// Whether a program of [`DESTROYING`] only shows something, by its first argument: a later one may be a value.

@@ -123,9 +123,14 @@ pub(super) fn installs(name: &str) -> bool {
     }
 }
 
-/// The packages that a command installs, as it names them.
-pub(super) fn packages_to_install(words: &[Word]) -> Vec<Cow<'_, str>> {
-    let Some(mut name) = programs::name(words) else { return Vec::new() };
+/// Whether a command installs or runs packages.
+pub(super) fn is_installing(words: &[Word]) -> bool {
+    row_of_installing(words).is_some()
+}
+
+/// The row of [`INSTALLING`] for a command, and its subcommand.
+fn row_of_installing(words: &[Word]) -> Option<(&'static str, Option<Cow<'_, str>>)> {
+    let mut name = programs::name(words)?;
     let is_module = || {
         let mut pairs = words.iter().zip(words.iter().skip(1));
         pairs.any(|(option, module)| {
@@ -135,17 +140,17 @@ pub(super) fn packages_to_install(words: &[Word]) -> Vec<Cow<'_, str>> {
     if programs::is_same(&name, "pip") || programs::is_same(&name, "python") && is_module() {
         name = Cow::Borrowed("pip");
     }
-    let Some((_, how, places)) = INSTALLING.iter().find(|(program, ..)| *program == name) else {
-        return Vec::new();
-    };
-    let literals: Vec<Cow<'_, str>> =
-        words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
-    let subcommand = literals.iter().find(|text| is_one_of(how, text));
-    if !how.is_empty() && subcommand.is_none() {
-        return Vec::new();
-    }
+    let (_, how, places) = INSTALLING.iter().find(|(program, ..)| *program == name)?;
+    let subcommand = words.iter().skip(1).filter_map(Word::literal).find(|text| is_one_of(how, text));
+    (how.is_empty() || subcommand.is_some()).then_some((*places, subcommand))
+}
+
+/// The packages that a command installs, as it names them.
+pub(super) fn packages_to_install(words: &[Word]) -> Vec<Cow<'_, str>> {
+    let Some((places, subcommand)) = row_of_installing(words) else { return Vec::new() };
+    let literals = words.iter().skip(1).map(|word| word.literal().unwrap_or_default());
     // What runs a package gets its other operands.
-    let most = match subcommand.map_or("x", |subcommand| subcommand.as_ref()) {
+    let most = match subcommand.as_deref().unwrap_or("x") {
         "x" | "exec" | "dlx" | "run" => 1 + usize::from(subcommand.is_some()),
         _ => usize::MAX,
     };

@@ -20,6 +20,10 @@ const SERVER: &str = "it removes it from the server";
 const TYPED: &str =
     "it types into another program of yours, which may do anything with it, outside of the sandbox";
 
+const RIGHTS: &str =
+    "it gives a user the rights of other groups, maybe of those that administer this machine";
+const TRUST: &str = "it makes this machine trust certificates, and with them whoever has their keys";
+
 /// Programs that end or restart the machine, whatever their words.
 pub(super) const ENDING_MACHINE: &str = "reboot poweroff halt shutdown";
 
@@ -122,7 +126,7 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     ("tau taucode", "uninstall --purge", "it removes tau's settings and every session"),
     // Databases.
     ("dropdb", "", DATABASE),
-    ("mysqladmin", "drop", DATABASE),
+    ("mysqladmin mariadb-admin", "* drop", DATABASE),
     ("dotnet dotnet-ef", "* database drop", DATABASE),
     ("dotnet-ef", "database drop", DATABASE),
     ("turso", "db destroy", DATABASE),
@@ -163,6 +167,25 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     ("liquibase", "dropAll|drop-all", DATABASE),
     // Processes, backups, accounts and keys of this machine.
     ("killall5", "", super::processes::EVERY_PROCESS),
+    ("usermod useradd", "-G|--groups", RIGHTS),
+    ("gpasswd groupmems", "-a|--add|-A|--administrators|-M|--members", RIGHTS),
+    (
+        "adduser addgroup",
+        "* sudo|wheel|admin|root|adm|docker|lxd|incus-admin|libvirt|disk|shadow|kmem",
+        RIGHTS,
+    ),
+    ("dseditgroup", "-a", RIGHTS),
+    ("dscl", "-append|-merge", RIGHTS),
+    ("setcap", "", "whoever starts the program gets more rights"),
+    ("update-ca-certificates update-ca-trust", "", TRUST),
+    ("trust", "anchor", TRUST),
+    ("security", "add-trusted-cert|trust-settings-import|authorizationdb", TRUST),
+    ("certutil certutil.exe", "-A|-addstore|-M", TRUST),
+    ("mkcert", "-install", TRUST),
+    ("keytool", "-import|-importcert =CACERTS", TRUST),
+    ("step", "certificate install", TRUST),
+    ("caddy", "trust", TRUST),
+    ("dotnet", "dev-certs https --trust", TRUST),
     ("loginctl", "terminate-user|kill-user|terminate-session|kill-session", super::processes::EVERY_PROCESS),
     ("systemctl", "kill|stop|restart user@*|user-*|user.slice|session-*", super::processes::EVERY_PROCESS),
     ("systemctl loginctl", "reboot|poweroff|halt|kexec|soft-reboot|rescue|emergency|exit", POWER),

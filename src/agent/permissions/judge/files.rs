@@ -254,6 +254,7 @@ impl Judge<'_> {
         }
         self.judge_bare_names(part, scene, findings);
         self.judge_listed_home(part, scene, findings);
+        self.judge_served_folder(part, scene, findings);
         if !self.clones_temporarily(part, scene) {
             findings.extend(writers::writes(part).and_then(|kind| self.may_touch(kind)));
         }

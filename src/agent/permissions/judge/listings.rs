@@ -1,6 +1,6 @@
 //! Judges commands that list the home directory, or a folder with keys, and use what they find there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::unnamed::{FINDING, HIDDEN, READING, literals, programs_in};
 use super::{Finding, Judge};
@@ -83,6 +83,22 @@ impl Judge<'_> {
         if words.any(|word| scene.folder(word).contains(&path.real)) {
             findings.extend(self.secret_kind_in(&path.real).and_then(|kind| self.may_touch(kind)));
         }
+    }
+
+    /// Checks for keys in the home directory if a command serves that, or another folder outside of the workspace.
+    pub(super) fn judge_served_folder(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+        let Some(names) = folders::serves(part, |word| scene.is_there(word)) else { return };
+        let folders: Vec<PathBuf> = match names {
+            true => part.words.iter().skip(1).flat_map(|word| scene.folder(word)).collect(),
+            false => scene.directories_with_outer(part).into_iter().map(|folder| folder.real).collect(),
+        };
+        let homes: Vec<&Path> = self.places.home.iter().flat_map(JudgedPath::forms).collect();
+        let is_outside = |folder: &&PathBuf| {
+            !folder.starts_with(&self.places.workspace.real)
+                || homes.iter().any(|home| home.starts_with(folder))
+        };
+        let kind = folders.iter().filter(is_outside).find_map(|folder| self.secret_kind_in(folder));
+        findings.extend(kind.and_then(|kind| self.may_touch(kind)));
     }
 
     /// Checks protected paths for what a program in another language finds in the home directory, and reads or writes:

@@ -93,6 +93,14 @@ pub(super) const OF_AGENTS_AND_SYSTEMS: &[PlaceRow] = &[
         "systemd.unit(5)",
         words!("/etc/systemd /usr/local/lib/systemd /usr/lib/systemd /lib/systemd /run/systemd"),
     ),
+    (
+        Startup,
+        "update-ca-certificates(8), update-ca-trust(8)",
+        words!(
+            "/usr/local/share/ca-certificates /usr/share/ca-certificates /etc/ca-certificates \
+                /etc/ca-certificates.conf /etc/ssl/certs /etc/pki /usr/share/pki /etc/crypto-policies"
+        ),
+    ),
     (Startup, "systemd.unit(5), user units", &["/etc/xdg/systemd"]),
     (Startup, "udev(7), RUN", words!("/etc/udev /usr/lib/udev")),
     (Startup, "polkit(8)", words!("/etc/polkit-1 /usr/share/polkit-1")),

@@ -5,6 +5,8 @@ use Verdict::{Allow, Ask};
 
 /// Dangers that are written to a file first, or appended to a variable.
 const IN_PIECES: &[&str] = &[
+    "EDITOR='rm -rf ~' git commit",
+    "GIT_PAGER='rm -rf \"$HOME\"' git log",
     "echo 'rm -rf ~' > x.sh; bash x.sh",
     "echo 'rm -rf ~' > x.sh && chmod +x x.sh && ./x.sh",
     "echo 'rm -rf ~' > /tmp/x.sh; . /tmp/x.sh",
