@@ -3,6 +3,7 @@
 use super::*;
 
 mod computed;
+mod entered;
 mod everyday;
 mod found;
 mod texts;

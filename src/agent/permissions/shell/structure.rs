@@ -15,7 +15,7 @@ use brush_parser::ast::{
 };
 use brush_parser::{ParserOptions, SourceSpan};
 
-use super::entered::{changes_directory, enter, exits};
+use super::entered::{changes_directory, enter, enter_or_leave, exits, stops_behind};
 use super::simple::{self, Direction, ParseResult, Redirect, Simple};
 use super::words::{self, DEEPEST, Doubt, Piece, Token, Word};
 
@@ -56,7 +56,7 @@ pub(super) fn read(text: &str, depth: usize) -> ParseResult {
             by_end.insert(word.span.end, word);
         }
     }
-    let mut walk = Walk { words: by_end, positions, found, whole };
+    let mut walk = Walk { words: by_end, positions, found, whole, stops: false, is_tested: false };
     walk.program(&program);
     walk.found
 }
@@ -179,6 +179,10 @@ struct Walk {
     positions: Positions,
     found: ParseResult,
     whole: Range<usize>,
+    /// Whether a command that fails ends the shell, as after `set -e`.
+    stops: bool,
+    /// Whether failures are ignored here, or commands run more than once.
+    is_tested: bool,
 }
 
 impl Walk {
@@ -212,6 +216,14 @@ impl Walk {
         self.list_behind(list, Vec::new());
     }
 
+    /// Does something with commands whose failure does not end the shell.
+    fn tested<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.is_tested, true);
+        let result = read(self);
+        self.is_tested = before;
+        result
+    }
+
     /// A list behind `cd`s into these folders. Returns the folders entered when it is over, and those if it succeeds.
     fn list_behind(&mut self, list: &CompoundList, mut before: Vec<Word>) -> (Vec<Word>, Vec<Word>) {
         let mut succeeded = Vec::new();
@@ -223,18 +235,27 @@ impl Walk {
                 AndOr::And(pipeline) => (pipeline, true),
                 AndOr::Or(pipeline) => (pipeline, false),
             });
+            let is_waited_for = matches!(separator, SeparatorOperator::Sequence);
+            let is_alone = is_waited_for && item.additional.is_empty() && !item.first.bang;
             let mut left = None;
             for (pipeline, is_behind) in first.chain(next) {
                 let start = self.found.commands.len();
-                self.pipeline(pipeline);
+                match is_alone {
+                    true => self.pipeline(pipeline),
+                    false => self.tested(|walk| walk.pipeline(pipeline)),
+                }
                 // `cd x || exit`
                 left = if is_behind || !exits(pipeline) { None } else { entered.clone() };
                 let commands = self.found.commands.get_mut(start..).unwrap_or_default();
                 entered =
                     entered.filter(|_| is_behind).and_then(|entered| enter(pipeline, commands, entered));
             }
-            let is_waited_for = matches!(separator, SeparatorOperator::Sequence);
             let read = self.found.commands.get(start..).unwrap_or_default();
+            if is_alone {
+                let stopped = || entered.clone().filter(|_| self.stops && !self.is_tested);
+                left = enter_or_leave(&item.first, read, &before).or_else(stopped);
+            }
+            self.stops = stops_behind(self.stops, item.first.seq.as_slice(), read, is_alone);
             if read.iter().any(changes_directory) {
                 before = left.filter(|_| is_waited_for).unwrap_or_default();
             }
@@ -245,12 +266,16 @@ impl Walk {
 
     fn pipeline(&mut self, pipeline: &Pipeline) {
         let mut printed = Vec::new();
+        let stops = self.stops;
         for command in &pipeline.seq {
             let start = self.found.commands.len();
             self.command(command);
             let read = self.found.commands.get_mut(start..).unwrap_or_default().iter_mut();
             read.for_each(|simple| simple.texts.extend(printed.iter().cloned()));
             printed = self.printed_texts(start);
+            if pipeline.seq.len() > 1 {
+                self.stops = stops;
+            }
         }
     }
 
@@ -272,7 +297,7 @@ impl Walk {
                 self.found.loops = true;
                 self.found.functions.push(function.fname.value.clone());
                 let start = self.found.commands.len();
-                self.compound(&function.body.0);
+                self.tested(|walk| walk.compound(&function.body.0));
                 self.redirects(function.body.1.as_ref(), start);
             }
             Command::ExtendedTest(test, redirects) => {
@@ -294,10 +319,14 @@ impl Walk {
             CompoundCommand::ArithmeticForClause(clause) => {
                 let span = self.span(&clause.loc);
                 self.doubt(span, "arithmetic, which evaluates variables");
-                self.list(&clause.body.list);
+                self.tested(|walk| walk.list(&clause.body.list));
             }
             CompoundCommand::BraceGroup(group) => self.list(&group.list),
-            CompoundCommand::Subshell(subshell) => self.list(&subshell.list),
+            CompoundCommand::Subshell(subshell) => {
+                let stops = self.stops;
+                self.list(&subshell.list);
+                self.stops = stops;
+            }
             CompoundCommand::ForClause(clause) => {
                 self.found.loops = true;
                 let name = &clause.variable_name;
@@ -306,28 +335,27 @@ impl Walk {
                 let values = words.filter_map(|word| Some((name.clone(), self.word(word)?))).collect();
                 let assigned = vec![name.clone()];
                 self.found.commands.push(Simple { span, assigned, values, ..Simple::default() });
-                self.list(&clause.body.list);
+                self.tested(|walk| walk.list(&clause.body.list));
             }
             CompoundCommand::CaseClause(clause) => {
                 clause.cases.iter().filter_map(|case| case.cmd.as_ref()).for_each(|list| self.list(list));
             }
             CompoundCommand::IfClause(clause) => {
-                let (_, entered) = self.list_behind(&clause.condition, Vec::new());
+                let (_, entered) = self.tested(|walk| walk.list_behind(&clause.condition, Vec::new()));
                 self.list_behind(&clause.then, entered);
                 for other in clause.elses.iter().flatten() {
-                    other.condition.iter().for_each(|list| self.list(list));
+                    other.condition.iter().for_each(|list| self.tested(|walk| walk.list(list)));
                     self.list(&other.body);
                 }
             }
             CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
                 self.found.loops = true;
-                self.list(&clause.0);
-                self.list(&clause.1.list);
+                self.tested(|walk| [&clause.0, &clause.1.list].into_iter().for_each(|list| walk.list(list)));
             }
             CompoundCommand::Coprocess(coprocess) => {
                 let span = self.span(&coprocess.loc);
                 self.doubt(span, "a coprocess");
-                self.command(&coprocess.body);
+                self.tested(|walk| walk.command(&coprocess.body));
             }
         }
     }
