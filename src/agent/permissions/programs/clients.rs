@@ -43,7 +43,7 @@ pub(super) const CLIENTS: &[Program] = &[
     plain("tofu", words!("apply plan destroy init test console refresh import")),
     plain("uv", words!("run tool")),
     plain("vagrant", words!("ssh ssh-config winrm powershell up provision reload cap")),
-    plain("vercel", words!("dev build env exec")),
+    plain("vercel", words!("dev build run exec")),
 ];
 
 #[cfg(test)]
