@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::reach::Trouble;
 use super::server::Server;
 use super::wire::{Commands, EventBatch, Greeting, NextSession, StreamEnd, StreamRequest};
-use reader::{LinkEvent, Reader};
+use reader::{LinkEvent, PATIENCE, Reader, Silence};
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_app::connection::Connection;
@@ -27,6 +27,7 @@ use tau_protocol::command::{
 use tau_protocol::event::{NoticeLevel, QueueEvent, RunEvent, SessionEvent, TaskEvent};
 use tau_protocol::message::Block;
 use tau_protocol::query::{Query, QueryAnswer};
+use tau_tools::deadline;
 use tau_tools::user_error::UserError;
 
 /// Capacity of the queues for commands to this task and events for the screen.
@@ -81,6 +82,7 @@ pub(crate) fn attach(server: Server, session: String) -> RemoteAgent {
         reader: None,
         sending: None,
         pause: Duration::ZERO,
+        silence: Silence::default(),
         leaving: None,
         opens: true,
     };
@@ -142,6 +144,7 @@ struct Link {
     sending: Option<Sending>,
     /// Delay before commands are sent.
     pause: Duration,
+    silence: Silence,
     leaving: Option<Leaving>,
     /// Whether the user wants the session even if no process has it open any more.
     opens: bool,
@@ -155,6 +158,7 @@ enum Wake {
     Left(Result<NextSession, Trouble>),
     Taken,
     Retry,
+    Unanswered,
     Gone,
 }
 
@@ -170,6 +174,10 @@ impl Link {
                 Wake::Left(result) => self.on_leave_result(result),
                 Wake::Taken => {}
                 Wake::Retry => self.state = State::Connecting { attempt: self.attempt() },
+                Wake::Unanswered => {
+                    let why = self.silence.busy.take().unwrap_or_else(|| self.server.silence(&self.session));
+                    self.on_silence(why);
+                }
             }
         }
         self.finish().await;
@@ -220,6 +228,7 @@ impl Link {
                 server.send(&session, &commands).await
             });
             self.sending = Some(AbortOnDropHandle::new(task));
+            self.silence.due.get_or_insert_with(|| Instant::now() + PATIENCE);
         }
     }
 
@@ -262,6 +271,7 @@ impl Link {
             }
             heard = hear(self.reader.as_mut()), if reads => Wake::Heard(heard),
             () = retry => Wake::Retry,
+            () = deadline::until(self.silence.due), if self.silence.told.is_none() => Wake::Unanswered,
         }
     }
 
@@ -365,10 +375,21 @@ impl Link {
     fn start_over(&mut self) {
         self.client = tau_tools::ids::id().simple().to_string();
         self.waiting.clear();
-        (self.first, self.tried) = (0, 0);
+        (self.first, self.tried, self.silence.due) = (0, 0, None);
+    }
+
+    /// Says why nothing is heard of the session, once for each reason and silence.
+    fn on_silence(&mut self, why: String) {
+        if self.silence.told.as_ref() != Some(&why) {
+            self.notice(NoticeLevel::Warning, &why, None);
+            self.silence.told = Some(why);
+        }
     }
 
     fn on_frame(&mut self, heard: LinkEvent) {
+        if matches!(heard, LinkEvent::Attached(_) | LinkEvent::Opened(_) | LinkEvent::Happened(_)) {
+            self.silence.told = None;
+        }
         match heard {
             LinkEvent::Attached(greeting) => self.on_attach(&greeting),
             LinkEvent::Opened(EventBatch { events, id }) => {
@@ -407,7 +428,7 @@ impl Link {
                 self.disconnect(&text, false, "/resume opens another session, /quit leaves");
             }
             LinkEvent::Lost(trouble) => self.on_connection_loss(trouble.text()),
-            LinkEvent::Silent(why) => self.notice(NoticeLevel::Warning, &why, None),
+            LinkEvent::Silent(why) => self.on_silence(why),
         }
     }
 
@@ -470,12 +491,16 @@ impl Link {
 
     fn on_send_result(&mut self, result: Result<u64, Trouble>) {
         match result {
-            Ok(next) => self.drop_accepted(next),
-            Err(Trouble::Busy(_)) => self.pause = BUSY,
+            Ok(next) => {
+                self.silence = Silence::default();
+                self.drop_accepted(next);
+            }
+            Err(Trouble::Busy(why)) => (self.pause, self.silence.busy) = (BUSY, Some(why)),
             // It was closed, which the stream is about to report. The user has not asked to reopen it.
             Err(Trouble::NotAttached(_)) if !self.waiting.iter().any(is_by_user) => self.pause = BUSY,
             Err(Trouble::Refused(text)) => {
                 // One of them cannot be sent at all; the commands after it must not wait forever.
+                self.silence.due = None;
                 let count = self.waiting.len().min(TOGETHER);
                 let refused: Vec<AgentCommand> = self.waiting.drain(..count).collect();
                 self.tried = 0;
@@ -491,14 +516,14 @@ impl Link {
     fn on_connection_loss(&mut self, why: &str) {
         let attempt = self.attempt();
         let wait = FIRST_WAIT.saturating_mul(1 << attempt.min(8)).min(MAX_WAIT);
-        (self.reader, self.sending) = (None, None);
+        (self.reader, self.sending, self.silence.due) = (None, None, None);
         self.state = State::Waiting { until: Instant::now() + wait, attempt: attempt.saturating_add(1) };
         self.connection.send_replace(Connection::Lost { why: why.to_owned() });
     }
 
     /// Stops all attempts until the user sends something.
     fn disconnect(&mut self, why: &str, returns: bool, hint: &str) {
-        (self.reader, self.sending) = (None, None);
+        (self.reader, self.sending, self.silence.due) = (None, None, None);
         self.state = State::Down;
         self.connection.send_replace(Connection::Down { why: why.to_owned(), returns });
         self.outgoing.push_back(AgentEvent::Run(RunEvent::AgentSettled { aborted: true }));

@@ -13,6 +13,7 @@ use tau_agent::provider::http::tau_server::TauServer;
 use tau_agent::provider::{Failure, Headers};
 use tau_agent::session::list;
 use tau_agent::settings::Paths;
+use tau_tools::process::is_suspended;
 use tau_tools::user_error::UserError;
 
 /// The way to the process of a session.
@@ -59,6 +60,12 @@ impl OwnSession {
     pub(super) fn silence(&self, session: &str) -> String {
         let process = record::of(&self.paths, session).map(|found| found.record.pid).unwrap_or_default();
         record::silence(process)
+    }
+
+    /// The report that the process of this session is suspended, if it is.
+    pub(super) fn suspension(&self, session: &str) -> Option<String> {
+        let process = record::of(&self.paths, session)?.record.pid;
+        is_suspended(process).then(|| record::silence(process))
     }
 
     /// Finds the process that has this session open now; with `open`, starts one if no process does.

@@ -74,6 +74,11 @@ impl Server {
         self.own.as_ref().map_or_else(far, |own| own.silence(session))
     }
 
+    /// The reason why nothing can be heard of a session of this machine: its process is suspended.
+    pub(crate) fn suspension(&self, session: &str) -> Option<String> {
+        self.own.as_ref()?.suspension(session)
+    }
+
     fn http(&self) -> Cow<'_, TauServer> {
         self.own.as_ref().map_or(Cow::Borrowed(&self.http), |own| Cow::Owned(own.http()))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::attach::reach::Trouble;
@@ -16,8 +16,8 @@ use tau_agent::provider::sse::{SseFrame, SseParser};
 
 /// Maximum silence of a stream: the server sends a sign of life three times as often.
 const SILENCE: Duration = Duration::from_secs(45);
-/// How long to wait for the stream before telling the user that it is not open yet.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for an answer before telling the user that there is none yet.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// Capacity of the queue of frames.
 const WAITING: usize = 16;
 
@@ -33,8 +33,19 @@ pub(super) enum LinkEvent {
     Closed(StreamEnd),
     /// The stream ended, or could not be opened.
     Lost(Trouble),
-    /// The stream is still being opened, and nothing is heard; the reason.
+    /// Nothing is heard; the reason.
     Silent(String),
+}
+
+/// How long nothing was heard of a server.
+#[derive(Debug, Default)]
+pub(super) struct Silence {
+    /// The time at which a command has not been accepted for long.
+    pub due: Option<Instant>,
+    /// The reason that the server gave for that.
+    pub busy: Option<String>,
+    /// The last report of a silence that lasts.
+    pub told: Option<String>,
 }
 
 /// A stream that is being read; dropping it closes the connection.
@@ -62,7 +73,7 @@ impl Reader {
                 }
             };
             let end = match stream.await {
-                Ok(stream) => read(stream, &sender).await,
+                Ok(stream) => read(stream, &sender, &|| server.suspension(&session)).await,
                 Err(trouble) => Some(LinkEvent::Lost(trouble)),
             };
             if let Some(end) = end {
@@ -80,11 +91,31 @@ impl Reader {
     }
 }
 
-/// Reads to the end; returns the final report, if the stream gave none.
-async fn read(mut stream: ServerStream, sender: &mpsc::Sender<LinkEvent>) -> Option<LinkEvent> {
+/// Reads to the end; returns the final report, if the stream gave none. While nothing comes, `suspension` is asked
+/// whether anything can.
+async fn read(
+    mut stream: ServerStream,
+    sender: &mpsc::Sender<LinkEvent>,
+    suspension: &(impl Fn() -> Option<String> + Sync),
+) -> Option<LinkEvent> {
     let mut parser = SseParser::default();
     loop {
-        let bytes = match timeout(SILENCE, stream.chunk()).await {
+        let piece = {
+            let (mut piece, mut is_told) = (pin!(timeout(SILENCE, stream.chunk())), false);
+            loop {
+                tokio::select! {
+                    piece = &mut piece => break piece,
+                    () = sleep(PATIENCE), if !is_told => {
+                        if let Some(why) = suspension() {
+                            is_told = true;
+                            // The receiver may be gone.
+                            let _ = sender.send(LinkEvent::Silent(why)).await;
+                        }
+                    }
+                }
+            }
+        };
+        let bytes = match piece {
             Ok(Ok(Some(bytes))) => bytes,
             Ok(Ok(None)) => return Some(connection_loss("the connection was closed")),
             Ok(Err(failure)) => return Some(connection_loss(&failure.message)),
