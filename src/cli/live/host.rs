@@ -25,11 +25,12 @@ use crate::process::runtime;
 use crate::process::signals::Signals;
 use crate::serve::PROFILE;
 use crate::serve::facts::Facts;
-use crate::serve::hub::{Hub, NewSession};
+use crate::serve::hub::{Hub, IN_USE, NewSession};
 use crate::serve::live::LiveSession;
 use crate::serve::problem::Problem;
 use crate::tui;
 use tau_agent::session::Session;
+use tau_agent::settings::Paths;
 use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand};
 use tau_protocol::goal::GoalState;
 
@@ -171,15 +172,21 @@ pub(crate) fn open(arguments: &[OsString]) -> Exit {
         Ok(setup) => setup,
         Err(refusal) => return refusal.fail(),
     };
-    crash::install_for_server(setup.paths.state.clone());
+    let paths = setup.paths.clone();
+    crash::install_for_server(paths.state.clone());
     headless::with_signals(async move |mut signals| {
         let hosting = Hosting::start(setup);
         let mut hosting = match hosting {
             Ok(hosting) => hosting,
             Err(error) => return fail(Exit::Config, &format!("cannot serve the session: {error}")),
         };
-        let live = match open_or_begin(hosting.hub(), id).await {
-            Ok(live) => live,
+        let live = match open_or_find(hosting.hub(), &paths, id).await {
+            Ok(Ok(live)) => live,
+            Ok(Err(elsewhere)) => {
+                hosting.end(Ending::AtRest).await;
+                tell(&elsewhere);
+                return Exit::Ok;
+            }
             Err(problem) => return fail(Exit::Config, &problem.detail),
         };
         hosting.refresh();
@@ -189,6 +196,31 @@ pub(crate) fn open(arguments: &[OsString]) -> Exit {
         hosting.end(end.into()).await;
         end
     })
+}
+
+/// The session with this id, or a new one. Of several processes that are started for one session, one opens it; the
+/// others return its id.
+async fn open_or_find(
+    hub: &Hub,
+    paths: &Paths,
+    id: Option<String>,
+) -> Result<Result<Arc<LiveSession>, String>, Problem> {
+    let end = Instant::now() + CHANGING_HANDS;
+    loop {
+        let problem = match open_or_begin(hub, id.clone()).await {
+            Ok(live) => return Ok(Ok(live)),
+            Err(problem) if problem.is_of_kind(IN_USE) => problem,
+            Err(problem) => return Err(problem),
+        };
+        let is_elsewhere = |id: &String| record::of(paths, id).is_some_and(|found| found.is_elsewhere());
+        if let Some(id) = id.clone().filter(is_elsewhere) {
+            return Ok(Err(id));
+        }
+        if Instant::now() > end {
+            return Err(problem);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 /// The session with this id, or a new one.

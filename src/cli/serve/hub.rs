@@ -40,6 +40,9 @@ use tau_tools::paths::resolve;
 /// Interval of checks for unused sessions.
 const SWEEP: Duration = Duration::from_secs(5);
 
+/// The kind of the problem that another process has a session open.
+pub(crate) const IN_USE: &str = "session-in-use";
+
 /// The server's limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HubLimits {
@@ -378,7 +381,10 @@ impl Hub {
     async fn sweep(&self) {
         let _opening = self.opening.lock().await;
         for live in self.all() {
-            if live.idle_time().is_some_and(|time| time >= self.limits.idle) {
+            let is_unused = live.idle_time().is_some_and(|time| time >= self.limits.idle);
+            // One that cannot be saved is kept.
+            let is_saving = live.read_facts(|facts, _| facts.is_saving);
+            if (is_unused || is_saving) && live.save().await && is_unused {
                 live.end().await;
             }
         }
@@ -568,7 +574,7 @@ fn cannot_compose(refusal: &Refusal) -> Problem {
 
 fn in_use(owner: &str) -> Problem {
     let text = format!("another tau uses this session ({owner}); close it there first");
-    Problem::conflict("session-in-use", text)
+    Problem::conflict(IN_USE, text)
 }
 
 fn no_session(id: &str) -> Problem {

@@ -6,6 +6,9 @@ use serde::Serialize;
 
 use tau_tools::user_error::UserError;
 
+/// The beginning of every kind.
+const KIND: &str = "urn:tau:problem:";
+
 /// A fault, with a remedy.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
@@ -25,8 +28,13 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
+    /// Whether it is of the kind of this word.
+    pub fn is_of_kind(&self, word: &str) -> bool {
+        self.kind.strip_prefix(KIND) == Some(word)
+    }
+
     fn new(status: StatusCode, kind: &str, title: &'static str, detail: impl Into<String>) -> Self {
-        let kind = format!("urn:tau:problem:{kind}");
+        let kind = format!("{KIND}{kind}");
         Problem { kind, title, status: status.as_u16(), detail: detail.into(), retry_after: None }
     }
 
