@@ -75,6 +75,7 @@ mod live;
 mod live_ends;
 mod live_looks;
 mod live_requests;
+mod live_unsaved;
 mod live_waits;
 mod login;
 mod mcp;

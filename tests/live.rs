@@ -44,6 +44,12 @@ impl Home {
         out.trim().to_owned()
     }
 
+    /// Waits until no process has the session open.
+    pub(crate) fn wait_until_closed(&self, id: &str) {
+        let lock = self.at(&format!("tau/logs/live/{id}.lock"));
+        crate::time_limit::until(TIMEOUT, || !lock.exists(), || format!("{id} stays open"));
+    }
+
     pub(crate) fn wait_for_state(&self, id: &str, state: &str) {
         wait_for_state(self.0.path(), id, state);
     }

@@ -204,6 +204,23 @@ fn a_screen_outlives_the_one_that_it_watched() {
     second.wait_for("exit=0");
 }
 
+#[test]
+fn screens_that_open_a_session_again_at_once_open_it_once() {
+    let home = Home::new();
+    let id = home.background(&answering(Duration::ZERO, "an answer"), "hello there");
+    let line = format!("$TAU_BIN attach {id}");
+    let screens = [1, 2, 3].map(|_| other_terminal(home.0.path(), &line));
+    screens.iter().for_each(|screen| screen.wait_for("an answer"));
+    kill_process(process_of(home.0.path(), &id), Signal::KILL).unwrap();
+    screens.iter().for_each(|screen| screen.wait_for("send something to open it again"));
+    let sent = ["of one", "of two", "of three"];
+    screens.iter().zip(sent).for_each(|(screen, text)| screen.type_keys(&format!("{text}\r")));
+    for screen in &screens {
+        sent.iter().for_each(|text| screen.wait_for(&format!("▌ {text}")));
+        assert!(!screen.text().contains("another tau"), "{}", screen.text());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_screen_knows_no_jobs_of_a_process_that_was_killed() {
     let job = json!({ "command": format!("sleep {}", rare_sleep()), "background": true });

@@ -1,13 +1,16 @@
 //! What a screen that only looks at a session leaves as it was, and what it is told.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::process::{Signal, kill_process};
 
 use crate::harness::answering;
 use crate::live::{Home, other_terminal};
 use crate::live_ends::process_of;
+use crate::live_waits::begun_with;
 use crate::screen::Screen;
+use crate::support::program::{says, stalls};
+use crate::support::server::Server;
 
 #[test]
 fn a_look_leaves_the_end_of_the_last_run_as_it_was() {
@@ -54,6 +57,57 @@ fn who_comes_after_a_limit_is_told_what_ended_the_run() {
     let last = other_terminal(first.home(), &format!("$TAU_BIN attach {id}"));
     last.wait_for("▌ help");
     assert!(!last.text().contains("was stopped"), "{}", last.text());
+}
+
+/// The clock may be wrong.
+#[test]
+fn a_look_removes_no_result_however_old_it_seems() {
+    let home = Home::new();
+    let goal = ["-b", "--until", "false", "--max-rounds", "1", "--model", "demo", "try it"];
+    let (code, id, err) = home.run(&goal);
+    assert_eq!(code, Some(0), "{err}");
+    let id = id.trim();
+    assert_eq!(home.run(&["wait", id]).0, Some(5));
+    let record = std::fs::File::open(home.at(&format!("tau/logs/live/{id}.json"))).unwrap();
+    record.set_modified(SystemTime::now() - Duration::from_secs(400 * 24 * 3600)).unwrap();
+    home.wait_for_state(id, "failed");
+    assert_eq!(home.run(&["wait", id]).0, Some(5));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_run_has_failed_until_it_is_continued_however_it_is_looked_at() {
+    let server = Server::start(vec![stalls("begun"), says("done")]).await;
+    let (home, id) = begun_with(&server.url());
+    let is_failed = || {
+        home.wait_for_state(&id, "failed");
+        let (code, _, err) = home.run(&["wait", &id]);
+        assert!(code == Some(101) && err.contains("to continue: tau send"), "{code:?} {err}");
+    };
+    home.wait_for_state(&id, "running");
+    kill_process(process_of(home.0.path(), &id), Signal::KILL).unwrap();
+    is_failed();
+    for line in [format!("attach {id}"), format!("--session {id}"), format!("attach {id}")] {
+        let mut screen = other_terminal(home.0.path(), &format!("$TAU_BIN {line}"));
+        screen.wait_for("this session was interrupted during a run");
+        is_failed();
+        let second = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+        second.wait_for("this session was interrupted during a run");
+        second.type_keys("\x04");
+        second.wait_for("exit=0");
+        if line.starts_with("attach") {
+            screen.close();
+        } else {
+            screen.type_keys("\x04");
+            screen.wait_for("exit=0");
+        }
+        home.wait_until_closed(&id);
+        is_failed();
+    }
+    let next = other_terminal(home.0.path(), "$TAU_BIN --model demo");
+    next.wait_for("a session was interrupted");
+    is_failed();
+    assert_eq!(home.run(&["send", &id, "continue"]).0, Some(0));
+    assert_eq!(home.run(&["wait", &id]).0, Some(0));
 }
 
 #[test]

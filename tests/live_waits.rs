@@ -18,7 +18,7 @@ use crate::support::server::{Act, Server, answer};
 use crate::time_limit::{EndInTime, JoinInTime, RunInTime};
 
 /// A home whose model is at this address, and its session in the background, which any process can continue.
-fn begun_with(url: &str) -> (Home, String) {
+pub fn begun_with(url: &str) -> (Home, String) {
     let home = Home::new();
     fs::create_dir_all(home.at("tau")).unwrap();
     fs::write(home.at("tau/models.toml"), models_file(url, "")).unwrap();
@@ -228,13 +228,69 @@ async fn a_screen_that_leaves_a_session_at_work_is_connected_to_the_next_one() {
     }
 }
 
+/// A session of this home that is not one of these.
+fn next_session(home: &Path, known: &str) -> String {
+    let mut found = None;
+    let mut look = || {
+        let files = fs::read_dir(home.join("tau/logs/live")).unwrap().map(|entry| entry.unwrap().path());
+        let records = files.filter(|path| path.extension().is_some_and(|end| end == "json"));
+        let mut ids = records.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
+        found = ids.find(|id| id != known);
+        found.is_some()
+    };
+    crate::time_limit::until(TIMEOUT, &mut look, || "there is no other session".to_owned());
+    found.unwrap()
+}
+
+/// The process of the first screen serves it on, and the shell of that screen gets its prompt back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_another_screen_began_outlives_the_screen_of_its_process() {
+    for is_quit in [true, false] {
+        let server = Server::start(vec![stalls("begun")]).await;
+        let mut owner = Screen::prepared("true", &format!("--base-url {} --model m", server.url()), 80, 24);
+        let home = owner.home().to_owned();
+        let id = only_id(&home);
+        let screen = other_terminal(&home, &format!("$TAU_BIN attach {id}"));
+        screen.wait_until("composer", |cells| crate::screen::composer(cells).is_some());
+        screen.type_keys("/new\r");
+        let next = next_session(&home, &id);
+        screen.type_keys("work on\r");
+        screen.wait_for("begun");
+        wait_for_state(&home, &next, "running");
+        if is_quit {
+            owner.type_keys("\x04");
+            owner.wait_for("a session that another screen began continues: tau attach");
+            assert!(owner.wait_exit().success());
+        } else {
+            owner.close();
+        }
+        crate::time_limit::until(
+            TIMEOUT,
+            || !home.join(format!("tau/logs/live/{id}.json")).exists(),
+            || "the session of the first screen stays".to_owned(),
+        );
+        wait_for_state(&home, &next, "running");
+        let run = |args: &[&str]| texts(&command(&home, args).output_in_time());
+        let (code, _, err) = run(&["stop", &next]);
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        assert!(!screen.text().contains("has ended"), "{}", screen.text());
+        screen.type_keys("\x04");
+        screen.wait_for("the session continues");
+        screen.wait_for("exit=0");
+        assert_eq!(run(&["wait", &next]).0, Some(130));
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_waits_for_a_suspended_process_is_told() {
     let server = Server::start(vec![stalls("begun")]).await;
     let (home, id) = begun_with(&server.url());
     wait_for_state(home.0.path(), &id, "running");
+    let attached = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+    attached.wait_for("begun");
     let process = process_of(home.0.path(), &id);
     kill_process(process, Signal::STOP).unwrap();
+    attached.wait_for("is suspended");
     let mut waiting = home.command(&["wait", &id]);
     let mut waiting = waiting.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();

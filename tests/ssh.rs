@@ -10,7 +10,8 @@ use std::time::Duration;
 use rustix::process::{Signal, kill_process};
 
 use crate::harness::answering;
-use crate::live::{Home, texts, wait_for_state};
+use crate::live::{Home, command, texts, wait_for_state};
+use crate::live_ends::process_of;
 use crate::screen::{Screen, TIMEOUT, composer};
 use crate::time_limit::RunInTime;
 use sshd::{Sshd, WithTau};
@@ -97,6 +98,27 @@ fn a_session_without_a_message_comes_back_too() {
     screen.wait_for("▌ a draft");
     screen.wait_for("at last");
     assert_eq!(sshd.only_session(), id);
+}
+
+#[test]
+fn a_run_that_is_killed_there_is_said_to_be_interrupted() {
+    let url = answering(Duration::from_secs(60), "never");
+    let Some(sshd) = Sshd::start(WithTau::InPath, &url) else { return };
+    let screen = sshd.attach("ssh://box/~/work");
+    wait_for_screen(&screen);
+    screen.wait_for("box:");
+    screen.type_keys("hello there\r");
+    let id = sshd.only_session();
+    wait_for_state(&sshd.home(), &id, "running");
+    let process = process_of(&sshd.home(), &id);
+    kill_process(process, Signal::KILL).unwrap();
+    screen.wait_for("this session was interrupted during a run");
+    wait_for_state(&sshd.home(), &id, "failed");
+    let (code, _, err) = texts(&command(&sshd.home(), &["wait", &id]).output_in_time());
+    assert!(code == Some(101) && err.contains("to continue: tau send"), "{code:?} {err}");
+    let place = format!("/proc/{}", process.as_raw_nonzero());
+    let is_gone = || !std::path::Path::new(&place).exists();
+    crate::time_limit::until(TIMEOUT, is_gone, || "the killed process was not waited for".to_owned());
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
         return refusal.fail();
     }
     let (mut told, mut ended, mut was_at_work, mut lock) = (false, None, false, None);
-    let (mut retry_at, mut was_suspended) = (None, false);
+    let (mut retry_at, mut was_suspended, mut was_unsaved) = (None, false, false);
     loop {
         let Some(found) = record::of(&named.environment.paths, &named.id) else {
             if let Some(end) = lock.as_mut().and_then(record::end_in) {
@@ -179,7 +179,8 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
             return Exit::Ok;
         };
         if found.is_interrupted() {
-            return Refusal { exit: end_of(&found), text: interruption_notice(&in_use(&named.id)) }.fail();
+            let text = interruption_notice(&found, &in_use(&named.id));
+            return Refusal { exit: end_of(&found), text }.fail();
         }
         if found.is_live {
             lock = record::open_lock(&named.environment.paths, &named.id).or(lock);
@@ -196,6 +197,9 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
             (LiveState::Running, _) => {
                 if std::mem::replace(&mut retry_at, found.record.retry_at) != found.record.retry_at {
                     warn_of_retry(&found);
+                }
+                if !std::mem::replace(&mut was_unsaved, found.record.unsaved) {
+                    warn_of_unsaved(&found);
                 }
             }
             (LiveState::Waiting, _) => {
@@ -275,8 +279,20 @@ fn end_of(found: &FoundRecord) -> Exit {
     found.record.exit.map_or(Exit::Crash, Exit::Command)
 }
 
-fn interruption_notice(id: &str) -> String {
-    format!("the process of the session ended during its run; to continue: tau send {id} continue")
+fn interruption_notice(FoundRecord { record, .. }: &FoundRecord, id: &str) -> String {
+    let what = match record.unsaved {
+        true => format!("the end of the run could not be saved and is lost ({})", record.last_line),
+        false => "the process of the session ended during its run".to_owned(),
+    };
+    format!("{what}; to continue: tau send {id} continue")
+}
+
+/// Tells the user that the end of a run is not saved yet, if that is so.
+fn warn_of_unsaved(FoundRecord { record, is_live }: &FoundRecord) {
+    if record.unsaved && *is_live {
+        let LiveRecord { last_line, pid, .. } = record;
+        warn(&format!("{last_line}; process {pid} has the end of the run in memory and tries again"));
+    }
 }
 
 /// Runs `tau -b`: prints the session's id once its prompt is saved; returns the program's end. `arguments` are those of
@@ -390,6 +406,7 @@ fn logs_of(id: &str, follows: bool) -> Exit {
             let texts = named.file.as_deref().map(|file| answers(file, None)).transpose()?;
             let printed = print(&texts.unwrap_or_default());
             warn_of_failure(&named, named.record.as_ref());
+            named.record.iter().for_each(warn_of_unsaved);
             if follows {
                 named.check_reach()?;
             }
@@ -420,7 +437,7 @@ fn logs_of(id: &str, follows: bool) -> Exit {
         }
         match record::of(&named.environment.paths, &named.id) {
             Some(found) if found.is_interrupted() => {
-                Err(Refusal { exit: end_of(&found), text: interruption_notice(&named.id) })
+                Err(Refusal { exit: end_of(&found), text: interruption_notice(&found, &named.id) })
             }
             found => {
                 warn_of_failure(&named, found.as_ref());

@@ -10,12 +10,13 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::registry::{Ending, Keeper, Registry};
-use super::rights;
 use super::socket::LiveSocket;
+use super::{record, rights};
 use crate::compose::Setup;
 use crate::process::exit::Exit;
 use crate::process::socket_folder;
 use crate::serve::hub::{HelperChannel, Hub, HubLimits};
+use crate::serve::live::LiveSession;
 use crate::serve::metrics::Metrics;
 use crate::tui::extension_watch::DirectoryWatch;
 use crate::upkeep;
@@ -26,6 +27,8 @@ use tau_agent::settings::Paths;
 const MAX_SESSIONS: usize = 64;
 /// Time for which a session at rest waits for another client before its process ends.
 const LINGER: Duration = Duration::from_millis(200);
+/// Time after which what could not be saved is saved again.
+pub(super) const SAVE_AGAIN: Duration = Duration::from_secs(2);
 /// Time for running work and open connections to end.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -98,6 +101,19 @@ impl Hosting {
         self.refresh();
     }
 
+    /// The other sessions that are at work or watched, but for helpers.
+    pub fn others_in_use(&self, id: &str) -> Vec<String> {
+        let all = self.hub.all().into_iter();
+        let is_other = |live: &Arc<LiveSession>| live.id != id && live.helper.is_none();
+        all.filter(|live| is_other(live) && live.idle_time().is_none()).map(|live| live.id.clone()).collect()
+    }
+
+    /// Serves a session no longer, whose front end has ended it.
+    pub fn end_session(&mut self, id: &str, ending: Ending) {
+        self.hub.forget(id);
+        self.registry.end_session(id, ending);
+    }
+
     /// Waits until something has changed, and writes it. Safe to drop before it completes.
     pub async fn follow(&mut self) {
         tokio::select! {
@@ -132,22 +148,43 @@ impl Hosting {
         let _ = tokio::time::timeout(limit, watched).await;
     }
 
-    /// Follows changes until nothing runs in any session, no job is left of one, no question waits, and no client looks.
+    /// Follows changes until nothing runs in any session, no job is left of one, no question waits, no client looks, and
+    /// everything is saved.
     pub async fn until_at_rest(&mut self) {
         let mut since = None;
         loop {
-            let is_used = self.hub.all().iter().any(|live| live.idle_time().is_none());
+            let all = self.hub.all();
+            let is_used = all.iter().any(|live| live.idle_time().is_none());
+            let is_unsaved = all.iter().any(|live| live.read_facts(|facts, _| facts.unsaved.is_some()));
+            let is_saving = all.iter().any(|live| live.read_facts(|facts, _| facts.is_saving));
+            let pause = if is_saving { SAVE_AGAIN } else { Duration::ZERO };
             let now = Instant::now();
             since = if is_used { None } else { since.or(Some(now)) };
             match since.map(|since| since + LINGER) {
-                Some(end) if now >= end => return,
+                Some(end) if now >= end => {
+                    if self.save().await {
+                        return;
+                    }
+                }
                 Some(end) => {
                     // Whatever begins or ends a use is a change.
                     let _ = tokio::time::timeout_at(end, self.follow()).await;
                 }
-                None => self.follow().await,
+                None => tokio::select! {
+                    () = self.follow() => {}
+                    () = tokio::time::sleep(pause), if is_unsaved => drop(self.save().await),
+                },
             }
         }
+    }
+
+    /// Saves what is in memory only; returns whether everything is saved. A session that cannot be saved is at work.
+    async fn save(&self) -> bool {
+        let mut is_saved = true;
+        for live in self.hub.all().iter().filter(|live| live.helper.is_none()) {
+            is_saved &= live.save().await;
+        }
+        is_saved
     }
 
     /// Ends all sessions.
@@ -170,7 +207,7 @@ impl Hosting {
 }
 
 /// Removes later what processes that were killed have left: sockets, notes of who has a session open, and rights of
-/// sessions that are no more.
+/// sessions that are no more, and old results.
 fn remove_left_behind(setup: &Setup, sockets: PathBuf) {
     let paths = setup.paths.clone();
     let sessions = setup.settings.session_root(&paths);
@@ -178,6 +215,7 @@ fn remove_left_behind(setup: &Setup, sockets: PathBuf) {
         socket_folder::remove_dead(&sockets);
         lock::sweep(&sessions);
         rights::sweep(&paths);
+        record::sweep(&paths);
     });
 }
 

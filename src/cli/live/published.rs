@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::host;
@@ -38,7 +38,24 @@ enum Order {
     /// The session continues without the screen.
     Leave(AgentHandle),
     /// The screen ends.
-    End(Ending),
+    End(ScreenEnding, oneshot::Sender<Vec<String>>),
+}
+
+/// The end of a screen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScreenEnding {
+    /// The fate of its own session.
+    pub ending: Ending,
+    /// Whether the process continues for sessions that other screens have begun in it and use.
+    pub stays: bool,
+}
+
+/// The sessions that other screens have begun in a process whose own screen ends, and use.
+#[derive(Debug, Default)]
+pub(crate) struct OtherSessions {
+    pub ids: Vec<String>,
+    /// Their task, whose result is the end of the process, if they continue.
+    pub task: Option<JoinHandle<Exit>>,
 }
 
 impl PublishedSession {
@@ -91,10 +108,16 @@ impl PublishedSession {
         &self.live.id
     }
 
-    /// Ends with the screen.
-    pub async fn end(self, ending: Ending) {
-        let _ = self.orders.send(Order::End(ending));
+    /// Ends with the screen; returns the sessions of other screens.
+    pub async fn end(self, end: ScreenEnding) -> OtherSessions {
+        let (told, others) = oneshot::channel();
+        let _ = self.orders.send(Order::End(end, told));
+        let ids = others.await.unwrap_or_default();
+        if end.stays && !ids.is_empty() {
+            return OtherSessions { ids, task: Some(self.task) };
+        }
         let _ = self.task.await;
+        OtherSessions { ids, task: None }
     }
 
     /// Lets the session continue without the screen; the result is the end of the process.
@@ -135,11 +158,18 @@ async fn serve(
                 current = next;
             }
             Some(Order::Leave(agent)) => return continue_alone(hosting, &current, agent).await,
-            Some(Order::End(ending)) => {
-                if let Some(hosting) = hosting {
-                    current.close();
-                    hosting.end(ending).await;
+            Some(Order::End(ScreenEnding { ending, stays }, told)) => {
+                let Some(mut hosting) = hosting else { return Exit::Ok };
+                current.close();
+                let others = hosting.others_in_use(&current.id);
+                let continues = stays && !others.is_empty();
+                // The screen waits for it.
+                let _ = told.send(others);
+                if continues {
+                    hosting.end_session(&current.id, ending);
+                    return until_at_rest(hosting).await;
                 }
+                hosting.end(ending).await;
                 return Exit::Ok;
             }
             None => return Exit::Ok,
@@ -152,12 +182,20 @@ async fn continue_alone(hosting: Option<Hosting>, live: &Arc<LiveSession>, agent
     live.follow(agent.events, Some(agent.task), |_| {}, || {});
     // The user was told that it continues. A failure has been reported.
     let _ = live.flush().await;
-    let Some(mut hosting) = hosting else {
+    let Some(hosting) = hosting else {
         // It cannot be reached, but ends its work.
         let _ = live.idle().await;
+        while !live.save().await {
+            tokio::time::sleep(hosting::SAVE_AGAIN).await;
+        }
         live.end().await;
         return Exit::Ok;
     };
+    until_at_rest(hosting).await
+}
+
+/// Serves sessions whose screen was left or has ended, until they are at rest.
+async fn until_at_rest(mut hosting: Hosting) -> Exit {
     hosting.leave_front_end();
     let mut signals = match Signals::for_batch() {
         Ok(signals) => signals,

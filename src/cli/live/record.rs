@@ -35,7 +35,7 @@ pub(super) const CHANGING_HANDS: Duration = Duration::from_secs(10);
 /// The longest wait until a session that was opened is registered, and the interval at which that is looked at.
 const REGISTERED: Duration = Duration::from_secs(3);
 const UNREGISTERED: Duration = Duration::from_millis(5);
-/// Time for which the record of an ended session is kept.
+/// Time for which the record of an ended session is kept, before the newest one.
 const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// A session that is or was live.
@@ -58,6 +58,12 @@ pub(crate) struct LiveRecord {
     pub at_rest: bool,
     /// The exit code of the last run; absent before its end.
     pub exit: Option<u8>,
+    /// Whether the process of the last run ended during it, and nothing has run since.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// Whether the end of the last run could not be saved, which the process tries again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unsaved: bool,
     /// Provider and id of the model.
     pub model: Option<String>,
     /// US dollars of the session and its helpers.
@@ -112,9 +118,27 @@ impl LiveRecord {
         self.archived && self.file.as_ref().is_some_and(|file| file.exists())
     }
 
-    /// Whether it is the result of a run in the background.
+    /// Whether it is the result of a run in the background, or of one that was interrupted.
     pub fn is_result(&self) -> bool {
-        self.background && self.exit.is_some()
+        self.interrupted || self.background && self.exit.is_some()
+    }
+
+    /// The result of the last run, if no process has the session open and it tells one.
+    fn into_result(self) -> Option<Self> {
+        // The parent of a helper tells what came of it.
+        if self.is_at_work() && self.parent.is_none() {
+            let exit = self.exit.or(Some(Exit::Crash.code()));
+            return Some(LiveRecord { state: LiveState::Failed, exit, interrupted: true, ..self });
+        }
+        self.is_result().then_some(self)
+    }
+
+    /// The sentence about the interruption of the last run.
+    pub fn interruption(&self) -> &'static str {
+        match self.unsaved {
+            true => "the end of this session could not be saved and is lost",
+            false => "this session was interrupted during a run",
+        }
     }
 
     /// Whether a run has not ended.
@@ -145,9 +169,9 @@ impl FoundRecord {
         self.is_live && !Address::read(&self.record.address).is_some_and(is_own)
     }
 
-    /// Whether it was interrupted at work.
+    /// Whether it was interrupted at work, and nothing has run since.
     pub fn is_interrupted(&self) -> bool {
-        !self.is_live && self.record.is_at_work()
+        self.record.interrupted || !self.is_live && self.record.is_at_work()
     }
 
     /// Whether it has a row of its own in lists. The notice about the parent covers an interrupted helper.
@@ -223,7 +247,7 @@ impl Registration {
         let file = folder(paths).join(format!("{}.json", record.id));
         let held = take(&lock)?.ok_or(io::ErrorKind::ResourceBusy)?;
         std::fs::write(&lock, "")?;
-        let earlier = read_record(&file).filter(LiveRecord::is_result);
+        let earlier = read_record(&file).and_then(LiveRecord::into_result);
         let record = with_result(record, earlier.as_ref());
         write(&file, &record).inspect_err(|_| drop(std::fs::remove_file(&lock)))?;
         Ok(Registration { file, lock, written: record, earlier, is_kept: false, _held: held })
@@ -267,16 +291,13 @@ impl Registration {
 
 /// The record of a session in which nothing has run since it was opened, with the result of its last run.
 fn with_result(record: LiveRecord, earlier: Option<&LiveRecord>) -> LiveRecord {
-    match earlier.filter(|_| record.exit.is_none() && !record.is_at_work()) {
-        Some(LiveRecord { state, exit, last_line, background, .. }) => LiveRecord {
-            state: *state,
-            exit: *exit,
-            last_line: last_line.clone(),
-            background: *background,
-            ..record
-        },
-        None => record,
-    }
+    let Some(earlier) = earlier.filter(|_| record.exit.is_none() && !record.is_at_work()) else {
+        return record;
+    };
+    let LiveRecord { state, exit, last_line, background, interrupted, unsaved, told, .. } = earlier.clone();
+    let is_pursued = |goal: &String| !interrupted || earlier.goal.as_ref() == Some(goal);
+    let goal = record.goal.clone().filter(is_pursued);
+    LiveRecord { state, exit, last_line, background, interrupted, unsaved, told, goal, ..record }
 }
 
 /// Takes the lock, unless another process has it for longer than a look takes.
@@ -315,7 +336,7 @@ fn overwrite(file: &Path, mut text: Vec<u8>) -> io::Result<()> {
     open.write_all(&text)
 }
 
-/// All records, by id. Those of sessions that ended at rest are removed once they are old.
+/// All records, by id.
 pub(crate) fn all(paths: &Paths) -> HashMap<String, FoundRecord> {
     let files = std::fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
     let is = |path: &PathBuf, end: &str| path.extension().is_some_and(|found| found == end);
@@ -477,114 +498,41 @@ fn read(path: &Path) -> Option<(String, FoundRecord)> {
     if let Some(Address::Socket(socket)) = Address::read(&record.address) {
         socket_folder::remove_if_dead(&socket);
     }
-    let age = std::fs::metadata(path).and_then(|meta| meta.modified());
-    let age = age.ok().and_then(|time| SystemTime::now().duration_since(time).ok()).unwrap_or_default();
     // Of a session that was killed at rest nothing is left to tell, as if it had ended by itself. The parent of a helper
     // tells what came of it.
     let is_over = !record.is_at_work() && (record.parent.is_some() || !record.is_result());
-    if !record.is_put_away() && (age > KEPT || is_over) {
-        if let Ok(Some(_held)) = LockFile::try_take(&lock) {
-            let _ = std::fs::remove_file(path);
-            let _ = std::fs::remove_file(&lock);
-        }
+    if !record.is_put_away() && is_over {
+        remove_ended(path);
         return None;
     }
     Some((record.id.clone(), FoundRecord { record, is_live: false }))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record(id: &str, state: LiveState) -> LiveRecord {
-        LiveRecord { id: id.to_owned(), address: "unix:/x".to_owned(), state, ..LiveRecord::default() }
-    }
-
-    #[test]
-    fn a_record_tells_whether_its_process_runs_and_how_it_ended() {
-        let dir = tempfile::tempdir().unwrap();
-        let paths = Paths::under(dir.path());
-        assert!(all(&paths).is_empty());
-        let mut open = Registration::new(&paths, record("a", LiveState::Running)).unwrap();
-        assert!(Registration::new(&paths, record("a", LiveState::Idle)).is_err(), "registered twice");
-        let found = of(&paths, "a").unwrap();
-        assert_eq!((found.state(), found.is_live, found.is_interrupted()), (LiveState::Running, true, false));
-        // What a kill leaves: the file, and a lock that is free.
-        write(&folder(&paths).join("b.json"), &record("b", LiveState::Waiting)).unwrap();
-        std::fs::write(folder(&paths).join("b.lock"), "").unwrap();
-        let killed = of(&paths, "b").unwrap();
-        assert_eq!(
-            (killed.state(), killed.is_interrupted(), killed.address()),
-            (LiveState::Failed, true, None)
-        );
-        open.update(LiveRecord { exit: Some(0), background: true, ..record("a", LiveState::Done) }).unwrap();
-        // A session that was killed at rest leaves nothing, nor does one that was killed before it had a record.
-        write(&folder(&paths).join("e.json"), &record("e", LiveState::Idle)).unwrap();
-        let asking = LiveRecord { at_rest: true, ..record("g", LiveState::Waiting) };
-        write(&folder(&paths).join("g.json"), &asking).unwrap();
-        for lock in ["e.lock", "f.lock", "g.lock"] {
-            std::fs::write(folder(&paths).join(lock), "").unwrap();
-        }
-        open.keep(Some(0));
-        let ended = of(&paths, "a").unwrap();
-        assert_eq!((ended.state(), ended.is_live, ended.record.exit), (LiveState::Done, false, Some(0)));
-        assert_eq!(all(&paths).len(), 2);
-        assert!(["e.lock", "f.lock", "g.lock"].iter().all(|lock| !folder(&paths).join(lock).exists()));
-        for archived in [true, false] {
-            archive(&paths, None, "a", archived).unwrap();
-            assert_eq!(of(&paths, "a").unwrap().row().archived, archived);
-        }
-        let open = Registration::new(&paths, record("d", LiveState::Idle)).unwrap();
-        assert!(archive(&paths, None, "d", true).is_err(), "it is open");
-        drop(open);
-        for id in ["a", "b"] {
-            std::fs::remove_file(folder(&paths).join(format!("{id}.json"))).unwrap();
-        }
-        assert!(all(&paths).is_empty());
-        write(&folder(&paths).join("c.json"), &record("c", LiveState::Running)).unwrap();
-        let here = Path::new("");
-        assert_eq!(take_interrupted(&paths, Path::new("/elsewhere")).len(), 0);
-        assert_eq!(take_interrupted(&paths, here).len(), 1);
-        assert_eq!(take_interrupted(&paths, here).len(), 0, "told once");
-        assert!(of(&paths, "c").unwrap().is_interrupted());
-        // The id is not a path.
-        assert_eq!(of(&paths, "../config"), None);
-    }
-
-    #[test]
-    fn the_result_of_the_last_run_counts_until_there_is_another() {
-        let dir = tempfile::tempdir().unwrap();
-        let paths = Paths::under(dir.path());
-        let (failed, idle) = (Some(5), || record("a", LiveState::Idle));
-        let open = |record: LiveRecord| Registration::new(&paths, record).unwrap();
-        let ran = LiveRecord { exit: failed, background: true, ..record("a", LiveState::Failed) };
-        open(ran).keep(failed);
-        let now = || of(&paths, "a").map(|found| (found.state(), found.record.exit));
-        for _ in 0..2 {
-            let mut look = open(idle());
-            assert_eq!(now(), Some((LiveState::Failed, failed)));
-            look.update(LiveRecord { watched: true, ..idle() }).unwrap();
-            assert_eq!(now(), Some((LiveState::Failed, failed)));
-            look.end(None);
-            assert_eq!(now(), Some((LiveState::Failed, failed)));
-        }
-        let mut again = open(idle());
-        again.update(record("a", LiveState::Running)).unwrap();
-        again.update(idle()).unwrap();
-        again.end(None);
-        assert_eq!(now(), None);
-    }
-
-    #[test]
-    fn a_record_is_written_where_it_is_on_a_full_disk() {
-        let dir = tempfile::tempdir().unwrap();
-        let paths = Paths::under(dir.path());
-        let _open = Registration::new(&paths, record("a", LiveState::Running)).unwrap();
-        let file = folder(&paths).join("a.json");
-        for state in [LiveState::Idle, LiveState::Waiting, LiveState::Done] {
-            overwrite(&file, serde_json::to_vec(&record("a", state)).unwrap()).unwrap();
-            assert_eq!(of(&paths, "a").unwrap().state(), state);
-        }
-        assert!(overwrite(&folder(&paths).join("b.json"), Vec::new()).is_err(), "it has no place");
+/// Removes a record, unless a process has its session open.
+fn remove_ended(path: &Path) {
+    let lock = path.with_extension("lock");
+    if let Ok(Some(_held)) = LockFile::try_take(&lock) {
+        let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_file(&lock);
     }
 }
+
+/// Removes the results that are much older than the newest one: the clock may be wrong, so it does not count.
+pub(super) fn sweep(paths: &Paths) {
+    let ended = all(paths).into_values().filter(|found| !found.is_live).map(|found| found.record);
+    let changed = |record: LiveRecord| {
+        let path = folder(paths).join(format!("{}.json", record.id));
+        let changed = std::fs::metadata(&path).and_then(|meta| meta.modified()).ok()?;
+        Some((path, record.is_put_away(), changed))
+    };
+    let ended: Vec<(PathBuf, bool, SystemTime)> = ended.filter_map(changed).collect();
+    let Some(newest) = ended.iter().map(|(.., changed)| *changed).max() else { return };
+    for (path, is_put_away, changed) in ended {
+        if !is_put_away && newest.duration_since(changed).is_ok_and(|age| age > KEPT) {
+            remove_ended(&path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

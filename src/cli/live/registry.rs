@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::others::Others;
-use super::record::{self, LiveRecord, Registration};
+use super::record::{self, FoundRecord, LiveRecord, Registration};
 use super::rights;
 use super::socket::LiveSocket;
 use crate::compose::Setup;
@@ -14,7 +14,6 @@ use crate::serve::live::LiveSession;
 use tau_agent::session::list;
 use tau_agent::settings::Paths;
 use tau_protocol::approval::PermissionMode;
-use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
 use tau_protocol::live_session::LiveState;
 use tau_protocol::title;
 
@@ -25,6 +24,19 @@ pub(crate) enum Ending {
     AtRest,
     /// Sessions at work count as interrupted, by this end of the process.
     Interrupted(Exit),
+}
+
+impl Ending {
+    /// Ends the registration of a session.
+    fn end(self, registered: Registration) {
+        let record = registered.record();
+        let exit = record.exit;
+        match self {
+            Ending::Interrupted(exit) if record.is_at_work() => registered.keep(Some(exit.code())),
+            Ending::AtRest | Ending::Interrupted(_) if record.is_result() => registered.keep(exit),
+            Ending::AtRest | Ending::Interrupted(_) => {}
+        }
+    }
 }
 
 impl From<Exit> for Ending {
@@ -104,6 +116,9 @@ impl Registry {
         }
         for live in all {
             self.keep_mode(live);
+            if !self.open.contains_key(&live.id) && self.keeper != Keeper::Program {
+                self.tell_if_interrupted(live);
+            }
             let record = self.record(live);
             // What waits in a helper waits in its parent, too.
             let is_seen = record.watched || self.keeper == Keeper::Program;
@@ -113,7 +128,6 @@ impl Registry {
             let written = match self.open.get_mut(&live.id) {
                 Some((_, open)) => open.update(record),
                 None => {
-                    self.tell_if_interrupted(live);
                     let new = Registration::new(&self.paths, record);
                     let open = |registered| (Arc::clone(live), registered);
                     new.map(|registered| drop(self.open.insert(live.id.clone(), open(registered))))
@@ -135,16 +149,10 @@ impl Registry {
         rights::keep_mode_of(&self.paths, live, is_unseen);
     }
 
-    /// Says on the session's screen that its process was interrupted at work when it was last open.
+    /// Says on the session's screens, also those that attach later, that it was interrupted at work.
     fn tell_if_interrupted(&self, live: &LiveSession) {
-        if self.keeper == Keeper::Screen
-            && record::of(&self.paths, &live.id).is_some_and(|found| found.is_interrupted())
-        {
-            live.tell_screens(&AgentEvent::Task(TaskEvent::Notice {
-                level: NoticeLevel::Info,
-                text: "this session was interrupted during a run".to_owned(),
-                hint: Some("send a message to continue".to_owned()),
-            }));
+        if let Some(found) = record::of(&self.paths, &live.id).filter(FoundRecord::is_interrupted) {
+            live.note_interruption(found.record.interruption());
         }
     }
 
@@ -160,15 +168,12 @@ impl Registry {
 
     /// Ends the registration of all sessions.
     pub fn end(self, ending: Ending) {
-        for (_, registered) in self.open.into_values() {
-            let record = registered.record();
-            let exit = record.exit;
-            match ending {
-                Ending::AtRest if record.is_result() => registered.keep(exit),
-                Ending::Interrupted(exit) if record.is_at_work() => registered.keep(Some(exit.code())),
-                Ending::AtRest | Ending::Interrupted(_) => {}
-            }
-        }
+        self.open.into_values().for_each(|(_, registered)| ending.end(registered));
+    }
+
+    /// Ends the registration of a session.
+    pub fn end_session(&mut self, id: &str, ending: Ending) {
+        self.open.remove(id).into_iter().for_each(|(_, registered)| ending.end(registered));
     }
 
     fn record(&self, live: &LiveSession) -> LiveRecord {
@@ -192,6 +197,8 @@ impl Registry {
             state: facts.state(self.is_left()),
             at_rest: !facts.is_running(),
             exit: exit_in(facts),
+            interrupted: false,
+            unsaved: facts.is_saving,
             model: facts.model(),
             cost: facts.meter.total().cost.total,
             last_line: facts.last_line(),
@@ -204,7 +211,7 @@ impl Registry {
             archived: false,
             file: None,
             parent: live.helper.as_ref().map(|helper| helper.parent.clone()),
-            goal: facts.mirror.goal.as_ref().filter(|goal| goal.is_active()).map(|goal| goal.command.clone()),
+            goal: goal_in(facts),
         })
     }
 }
@@ -214,8 +221,15 @@ fn exit(live: &LiveSession) -> Option<u8> {
     live.read_facts(|facts, _| exit_in(facts))
 }
 
+/// The command of the goal that is pursued, or was until an interruption.
+fn goal_in(facts: &Facts) -> Option<String> {
+    let goal = facts.mirror.goal.as_ref();
+    let goal = goal.filter(|goal| goal.is_active() || facts.interruption.is_some());
+    goal.map(|goal| goal.command.clone())
+}
+
 fn exit_in(facts: &Facts) -> Option<u8> {
-    (!facts.mirror.running && facts.run.is_over()).then(|| facts.run.exit().code())
+    (!facts.mirror.running && !facts.is_saving && facts.run.is_over()).then(|| facts.run.exit().code())
 }
 
 /// The title of a session that has messages already; empty if it has none.

@@ -59,6 +59,8 @@ pub(crate) fn open(directory: &Path, id: Option<&str>) -> Result<String, UserErr
         BufReader::new(out.take(MAX_LINE)).read_line(&mut line).map_err(cannot)?;
     }
     if !line.trim().is_empty() {
+        // It may end before this process.
+        std::thread::spawn(move || drop(child.wait()));
         return Ok(line.trim().to_owned());
     }
     let mut said = Vec::new();

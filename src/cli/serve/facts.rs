@@ -10,6 +10,7 @@ use crate::process::exit::Exit;
 use crate::process::plain;
 use crate::protocol;
 use tau_agent::engine::config::AgentConfig;
+use tau_agent::session::CANNOT_SAVE;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::{
     AgentEvent, NoticeLevel, QueueEvent, RunEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
@@ -45,6 +46,12 @@ pub(crate) struct Facts {
     commands: usize,
     /// The text of the first message of the user since the session was opened.
     pub first_prompt: Option<String>,
+    /// The reason for which it could not be saved the last time.
+    pub unsaved: Option<String>,
+    /// Whether its process waits until it can be saved.
+    pub is_saving: bool,
+    /// The sentence about the interruption of its last run, until there is another.
+    pub interruption: Option<&'static str>,
     /// The events from which a client that has read the messages must start, to get incomplete ones, too: an
     /// open message, running calls.
     open: BTreeMap<String, Position>,
@@ -119,7 +126,9 @@ impl Facts {
         self.mirror.apply(event);
         self.meter.take(event);
         match event {
-            AgentEvent::Run(RunEvent::AgentStart) => self.run = RunFacts::default(),
+            AgentEvent::Run(RunEvent::AgentStart) => {
+                (self.run, self.interruption) = (RunFacts::default(), None);
+            }
             AgentEvent::Run(RunEvent::AgentSettled { aborted }) => {
                 (self.run.aborted, self.run.retry) = (*aborted, None);
                 self.run.is_over = true;
@@ -160,6 +169,9 @@ impl Facts {
             AgentEvent::Shell(ShellEvent::BashEnd { .. }) => self.commands = self.commands.saturating_sub(1),
             AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) => {
                 self.run.error = Some(text.clone());
+                if text.starts_with(CANNOT_SAVE) {
+                    self.unsaved = Some(text.clone());
+                }
             }
             _ => {}
         }
@@ -177,7 +189,7 @@ impl Facts {
 
     /// Whether something runs that ends by itself or is stopped: all but background jobs.
     pub fn is_running(&self) -> bool {
-        self.mirror.running || self.mirror.compacting || self.runs_commands()
+        self.mirror.running || self.mirror.compacting || self.runs_commands() || self.is_saving
     }
 
     /// Whether a command of the user runs.
@@ -209,7 +221,11 @@ impl Facts {
     /// it waits.
     pub fn last_line(&self) -> String {
         let retry = self.run.retry.as_ref().map(|(_, why)| waiting(why));
-        let error = retry.as_deref().or(self.run.end.map(RunEnd::report)).or(self.run.error.as_deref());
+        let unsaved = self.unsaved.as_deref().filter(|_| self.is_saving);
+        let error = unsaved
+            .or(retry.as_deref())
+            .or(self.run.end.map(RunEnd::report))
+            .or(self.run.error.as_deref());
         let text = error.or(self.run.answer.text()).unwrap_or_default();
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
         plain::line(line).chars().take(MAX_LINE).collect()

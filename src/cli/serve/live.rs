@@ -520,6 +520,21 @@ impl LiveSession {
         self.ask(ask::Stored).await.map(|(stored, _)| stored)
     }
 
+    /// Saves what is in memory only; returns whether everything is saved. Until then, it counts as work.
+    pub async fn save(&self) -> bool {
+        // One that has ended has said how.
+        let unsaved = self.flush().await.ok().and_then(Result::err);
+        let is_saved = unsaved.is_none();
+        let mut state = self.state.lock();
+        state.facts.unsaved = unsaved.map(|why| why.to_string());
+        let was_saving = std::mem::replace(&mut state.facts.is_saving, !is_saved);
+        drop(state);
+        if was_saving == is_saved {
+            self.count_change();
+        }
+        is_saved
+    }
+
     /// Waits until nothing is running. Fails when the agent has ended.
     pub async fn idle(&self) -> Result<(), AgentEnded> {
         self.ask(ask::Idle).await.map(drop)

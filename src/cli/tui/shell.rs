@@ -93,7 +93,7 @@ pub(super) struct ConnectedAgent {
 pub(super) enum ScreenEnd {
     /// The program ends.
     Quit(Exit, Option<String>),
-    /// The session continues; the result is the end of the program.
+    /// The session, or one of another screen, continues; the result is the end of the program.
     Running(JoinHandle<Exit>, Option<String>),
 }
 
@@ -212,8 +212,10 @@ impl Shell {
             return ScreenEnd::Running(self.leave(published).await, leaving.next());
         }
         let exit = leaving.exit();
-        self.end(exit).await;
-        ScreenEnd::Quit(crash::or_crash(exit), leaving.next())
+        match self.end(exit).await {
+            Some(others) => ScreenEnd::Running(others, leaving.next()),
+            None => ScreenEnd::Quit(crash::or_crash(exit), leaving.next()),
+        }
     }
 
     /// The session that a command opens, if another process has it open or it has rights and limits of its own: this

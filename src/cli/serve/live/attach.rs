@@ -169,8 +169,33 @@ impl LiveSession {
         let bell = Arc::new(Notify::new());
         // An older stream, whose connection may be lost, ends.
         std::mem::replace(&mut screen.bell, Arc::clone(&bell)).notify_one();
+        if let Some(text) = state.facts.interruption.filter(|_| !known) {
+            let last = state.log.last();
+            state.screens.tell(&name, last, interruption_notice(text));
+        }
+        if state.facts.unsaved.is_some() {
+            let (session, name) = (Arc::clone(self), Arc::clone(&name));
+            tokio::spawn(async move { session.tell_if_unsaved(&name).await });
+        }
         drop(state);
         Screen { session: Arc::clone(self), name, bell, known }
+    }
+
+    /// Tells a screen that the session cannot be saved, if that is still so.
+    async fn tell_if_unsaved(&self, name: &str) {
+        if let Ok(Err(why)) = self.flush().await {
+            let hint = "the conversation is in memory, and saving is tried again";
+            let (level, text, hint) = (NoticeLevel::Error, why.to_string(), Some(hint.to_owned()));
+            let mut state = self.state.lock();
+            let last = state.log.last();
+            state.screens.tell(name, last, AgentEvent::Task(TaskEvent::Notice { level, text, hint }));
+        }
+    }
+
+    /// Notes that its last run was interrupted, and tells all screens, also those that attach before the next run.
+    pub fn note_interruption(&self, text: &'static str) {
+        self.state.lock().facts.interruption = Some(text);
+        self.tell_screens(&interruption_notice(text));
     }
 
     /// A turn to send commands of this screen; `None` if it is not attached.
@@ -276,4 +301,12 @@ mod tests {
             assert_eq!(screens.addressee(&updated.into()), None);
         }
     }
+}
+
+fn interruption_notice(text: &str) -> AgentEvent {
+    AgentEvent::Task(TaskEvent::Notice {
+        level: NoticeLevel::Info,
+        text: text.to_owned(),
+        hint: Some("send a message to continue".to_owned()),
+    })
 }

@@ -8,10 +8,11 @@ use super::Shell;
 use crate::attach::server::Server;
 use crate::compose::session_lookup::short_id;
 use crate::live::kept_screen;
-use crate::live::published::PublishedSession;
+use crate::live::published::{OtherSessions, PublishedSession, ScreenEnding};
 use crate::live::registry::Ending;
 use crate::process::exit::Exit;
 use crate::process::stopped_jobs::StoppedJobs;
+use crate::process::waiter;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_app::connection::Connection;
 use tau_app::status::UsageCoverage;
@@ -27,17 +28,15 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Shell {
-    /// Shuts the agent down, gives the terminal back, and prints how to continue the session.
-    pub(super) async fn end(mut self, exit: Exit) {
+    /// Shuts the agent down, gives the terminal back, and prints how to continue the session. Returns the task of the
+    /// sessions that other screens have begun here, if they continue.
+    pub(super) async fn end(mut self, exit: Exit) -> Option<JoinHandle<Exit>> {
         let of_attempts = self.stop_attempts().await;
         self.requests.close();
-        if let Some(published) = self.published.take() {
-            let ending = match exit {
-                Exit::Ok | Exit::Aborted => Ending::AtRest,
-                exit => Ending::Interrupted(exit),
-            };
-            published.end(ending).await;
-        }
+        let others = match self.published.take() {
+            Some(published) => published.end(ending_of(exit)).await,
+            None => OtherSessions::default(),
+        };
         let unkept = self.keep_attached_screen();
         self.keep_drafts();
         let connection = self.connection.as_ref().map(|connection| connection.borrow().clone());
@@ -77,10 +76,12 @@ impl Shell {
                 lines.extend(of_attempts);
                 lines.extend(self.screen.model().and_then(cost_line));
                 lines.extend(self.screen.model().and_then(how_to_resume));
+                lines.extend(other_lines(&others));
             }
         }
         let _ = self.await_answer().await;
         drop(self.screen.tty.farewell(&lines));
+        others.task
     }
 }
 
@@ -155,6 +156,24 @@ impl Shell {
             format!("stopped {count}; `tau attempts` lists what they have")
         })
     }
+}
+
+/// What the end of the screen means for the sessions of this process. A signal that ends the process ends all.
+fn ending_of(exit: Exit) -> ScreenEnding {
+    let ending = match exit {
+        Exit::Ok | Exit::Aborted => Ending::AtRest,
+        exit => Ending::Interrupted(exit),
+    };
+    let is_of_screen = matches!(exit, Exit::Ok | Exit::Aborted | Exit::HungUp);
+    ScreenEnding { ending, stays: is_of_screen && waiter::can_leave() }
+}
+
+/// The lines about sessions that other screens have begun in this process.
+fn other_lines(others: &OtherSessions) -> impl Iterator<Item = String> {
+    others.ids.iter().map(|id| match &others.task {
+        Some(_) => format!("a session that another screen began continues: tau attach {id}"),
+        None => format!("stopped a session that another screen began: {id}"),
+    })
 }
 
 /// The line printed after an attached screen: the state of the session, and how to return to it.
