@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::harness::answering;
 use crate::live::{Home, command, only_id, other_terminal, texts, wait_for_state};
+use crate::live_waits::begun_with;
 use crate::screen::{Screen, TIMEOUT};
 use crate::support::processes::rare_sleep;
 use crate::support::program::{body, calls, models_file, says, says_using, stalls};
@@ -204,13 +205,13 @@ fn a_screen_outlives_the_one_that_it_watched() {
     second.wait_for("exit=0");
 }
 
-#[test]
-fn screens_that_open_a_session_again_at_once_open_it_once() {
-    let home = Home::new();
-    let id = home.background(&answering(Duration::ZERO, "an answer"), "hello there");
+#[tokio::test(flavor = "multi_thread")]
+async fn screens_that_open_a_session_again_at_once_open_it_once() {
+    let server = Server::choosing(|at, _| if at == 0 { stalls("begun") } else { says("done") }).await;
+    let (home, id) = begun_with(&server.url());
     let line = format!("$TAU_BIN attach {id}");
     let screens = [1, 2, 3].map(|_| other_terminal(home.0.path(), &line));
-    screens.iter().for_each(|screen| screen.wait_for("an answer"));
+    screens.iter().for_each(|screen| screen.wait_for("begun"));
     kill_process(process_of(home.0.path(), &id), Signal::KILL).unwrap();
     screens.iter().for_each(|screen| screen.wait_for("send something to open it again"));
     let sent = ["of one", "of two", "of three"];

@@ -1,6 +1,6 @@
 //! A session in the background that cannot be saved: its process keeps what it has, and says so to whoever asks.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
@@ -30,17 +30,17 @@ fn free_disk(process: Pid) {
     prlimit(Some(process), Resource::Fsize, Rlimit { current: None, maximum: None }).unwrap();
 }
 
-/// A `tau wait` that has said why it waits.
-fn told(home: &Home, id: &str) -> Child {
+/// A `tau wait` that has said why it waits, and the rest of what it says.
+fn told(home: &Home, id: &str) -> (Child, impl Read) {
     let mut waiting = home.command(&["wait", id]).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(waiting.stderr.take().unwrap());
-    let line = in_time("the first line", move || {
+    let (line, errors) = in_time("the first line", move || {
         let mut line = String::new();
         errors.read_line(&mut line).unwrap();
-        line
+        (line, errors)
     });
     assert!(line.contains(REASON) && line.contains("tries again"), "{line}");
-    waiting
+    (waiting, errors)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -48,7 +48,7 @@ async fn a_session_in_the_background_waits_until_it_can_be_saved() {
     let answer = "word ".repeat(4_000);
     let (home, server) = (Home::new(), Server::start(vec![says(&answer)]).await);
     let id = begun_on_a_full_disk(&home, &server.url());
-    let mut waiting = told(&home, &id);
+    let (mut waiting, _errors) = told(&home, &id);
     wait_for_state(home.0.path(), &id, "running");
     assert!(home.run(&["logs", &id]).2.contains(REASON));
     let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
@@ -56,7 +56,7 @@ async fn a_session_in_the_background_waits_until_it_can_be_saved() {
     screen.type_keys("\x04");
     screen.wait_for("the session continues");
     screen.wait_for("exit=0");
-    told(&home, &id).kill().unwrap();
+    wait_for_state(home.0.path(), &id, "running");
     free_disk(process_of(home.0.path(), &id));
     assert_eq!(waiting.wait_in_time("tau wait").code(), Some(0));
     let (code, out, err) = home.run(&["logs", &id]);
@@ -69,7 +69,7 @@ async fn an_end_that_was_not_saved_is_a_failure() {
         let answer = "word ".repeat(4_000);
         let (home, server) = (Home::new(), Server::start(vec![says(&answer)]).await);
         let id = begun_on_a_full_disk(&home, &server.url());
-        let mut waiting = told(&home, &id);
+        let (mut waiting, _errors) = told(&home, &id);
         kill_process(process_of(home.0.path(), &id), signal).unwrap();
         assert_eq!(waiting.wait_in_time("tau wait").code(), Some(code));
         let (ended, _, err) = home.run(&["wait", &id]);
