@@ -544,10 +544,21 @@ fn sessions_are_renamed_in_the_list() {
     screen.keys("<down><ctrl+r>new name<enter>");
     let effects = screen.take_effects();
     let renamed = ScreenRequest::RenameSession { path: "/s/beta".into(), name: "new name".into() };
-    assert!(
-        effects.iter().any(|effect| matches!(effect, Effect::Ask(_, request) if *request == renamed)),
-        "{effects:?}"
-    );
+    let tickets = |effects: &[Effect]| {
+        let found = effects.iter().find_map(|effect| match effect {
+            Effect::Ask(ticket, request) if *request == renamed => Some(*ticket),
+            _ => None,
+        });
+        found.unwrap_or_else(|| panic!("{effects:?}"))
+    };
+    let ticket = tickets(&effects);
+    assert!(!text(&screen.draw()).contains("new name"), "it may be refused");
+    screen.send(Msg::Finished(ticket, ScreenReply::Failed("could not rename the session".into())));
+    let shown = text(&screen.draw());
+    assert!(shown.contains("could not rename the session") && !shown.contains("new name"), "{shown}");
+    screen.keys("<ctrl+r>new name<enter>");
+    let ticket = tickets(&screen.take_effects());
+    screen.send(Msg::Finished(ticket, ScreenReply::Done("session renamed".into())));
     assert!(text(&screen.draw()).contains("new name"));
     screen.keys("<ctrl+r>x<esc><enter>");
     let offer = SessionChange::Offer { path: "/s/beta".into(), source: SessionOrigin::Tau };

@@ -153,7 +153,7 @@ requests! {
     /// The last exchange of a session.
     Preview { #[serde(with = "path_text")] path: PathBuf } => preview(path: PathBuf) -> LastExchange(LastExchange);
     /// Name a session that is not open here.
-    RenameSession { #[serde(with = "path_text")] path: PathBuf, name: String } => rename_session() -> Done(String);
+    RenameSession { #[serde(with = "path_text")] path: PathBuf, name: String } => rename_session(path: PathBuf, name: String) -> Done(String);
     /// Move a session file to the trash, or delete it where there is no trash.
     DeleteSession { #[serde(with = "path_text")] path: PathBuf } => delete_session(path: PathBuf) -> Done(String);
     /// Put a session of the list away, or bring it back.

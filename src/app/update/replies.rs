@@ -60,7 +60,7 @@ fn on_answer(model: &mut Model, ticket: Ticket, answer: RequestAnswer, effects: 
             worktrees::on_action_result(model, ticket, answer, effects);
         }
         Preview { path, answer: Ok(words) } => sessions::preview(model, &path, words),
-        RenameSession { answer } => with_success(model, answer, |model, text| model.remark(&text)),
+        RenameSession { path, name, answer } => sessions::on_rename_result(model, &path, &name, answer),
         ArchiveListed { answer } => sessions::on_archive_result(model, ticket, answer, effects),
         DeleteSession { path, answer } => on_delete_result(model, &path, answer, effects),
         Export { answer } => with_success(model, answer, tell),

@@ -214,16 +214,38 @@ pub(super) fn is_refused(model: &mut Model, source: SessionOrigin) -> bool {
     source.is_foreign()
 }
 
-/// Renames a session: the open one through the agent, any other in its file.
+/// Renames a session: the open one through the agent, any other in its file or through the process that has it.
 pub(super) fn rename(model: &mut Model, key: &str, name: &str, effects: &mut Vec<Effect>) {
-    if let Some(picker) = top_mut(model) {
-        picker.retitle(key, name);
-    }
     let (path, name) = (PathBuf::from(key), name.to_owned());
     if model.status.mirror.session.file.as_deref() == Some(Path::new(key)) {
+        retitle(model, &path, &name);
         return effects.push(SessionCommand::Change(SessionChange::Name { name }).into());
     }
     model.ask(ScreenRequest::RenameSession { path, name }, effects);
+}
+
+fn retitle(model: &mut Model, path: &Path, name: &str) {
+    if let Some(picker) = top_mut(model) {
+        picker.retitle(&path.display().to_string(), name);
+    }
+}
+
+/// Handles the result of renaming a session of the list.
+pub(super) fn on_rename_result(
+    model: &mut Model,
+    path: &Path,
+    name: &str,
+    answer: Result<String, UserError>,
+) {
+    match (answer, top_mut(model)) {
+        (Ok(said), _) => {
+            retitle(model, path, name);
+            model.remark(&said);
+        }
+        // The list would hide a notice.
+        (Err(error), Some(picker)) => picker.refusal = Some(error.to_string()),
+        (Err(error), None) => model.transcript.notice(NoticeLevel::Warning, &error, None),
+    }
 }
 
 /// Deletes the picked session.

@@ -210,6 +210,14 @@ impl Server {
         if (200..300).contains(&answer.status) { Ok(()) } else { Err(self.trouble(&answer)) }
     }
 
+    /// Changes something to this JSON, whose answer has no meaning here.
+    pub(crate) async fn change(&self, path: &str, body: &impl Serialize) -> Result<(), Trouble> {
+        let body = serde_json::to_vec(body).unwrap_or_default();
+        let answer =
+            self.http().patch(path, body).await.map_err(|failure| self.connection_trouble(&failure))?;
+        if (200..300).contains(&answer.status) { Ok(()) } else { Err(self.trouble(&answer)) }
+    }
+
     /// Sends JSON, and reads the answer.
     pub(crate) async fn ask_for<T: DeserializeOwned>(
         &self,

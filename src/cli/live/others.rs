@@ -105,6 +105,14 @@ impl Others {
         self.answer_of(id, server.ask_for(&path, order)).await.map(Some)
     }
 
+    /// Names a session in the process that has it open; false if none has. The error is a sentence.
+    pub(crate) async fn rename(&self, id: &str, name: &str) -> Result<bool, UserError> {
+        let Some(server) = self.server(id)? else { return Ok(false) };
+        let path = format!("/api/sessions/{id}");
+        self.answer_of(id, server.change(&path, &json!({ "name": name }))).await?;
+        Ok(true)
+    }
+
     /// Sends a message to a session; one that no process has open continues in the background. The error is a
     /// sentence.
     pub(crate) async fn send(&self, id: &str, text: &str) -> Result<(), UserError> {

@@ -302,8 +302,17 @@ impl PerformRequest for Services {
         path: PathBuf,
         name: String,
     ) -> Result<String, UserError> {
-        let sessions = self.sessions.clone();
-        blocking(move || session_files::rename(&sessions, &path, &name)).await
+        let row = path.clone();
+        let row = blocking(move || Ok(list::row_of(&row))).await?;
+        let is_renamed = match row {
+            Some(row) => self.others().rename(&row.id, &name).await?,
+            None => false,
+        };
+        if !is_renamed {
+            let sessions = self.sessions.clone();
+            blocking(move || session_files::rename(&sessions, &path, &name)).await?;
+        }
+        Ok("session renamed".to_owned())
     }
 
     async fn delete_session(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<String, UserError> {

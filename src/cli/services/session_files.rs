@@ -24,7 +24,8 @@ const BATCH: usize = 64;
 /// Maximum number of sessions found by a search.
 const MOST_FOUND: usize = 1_000;
 
-pub(super) fn rename(sessions: &Path, path: &Path, name: &str) -> Result<String, UserError> {
+/// Renames a session in its file.
+pub(super) fn rename(sessions: &Path, path: &Path, name: &str) -> Result<(), UserError> {
     let source = places(sessions).origin(path);
     if source.is_foreign() {
         return Err(format!(
@@ -37,10 +38,7 @@ pub(super) fn rename(sessions: &Path, path: &Path, name: &str) -> Result<String,
         session.set_name(name)?;
         session.flush()
     });
-    match named {
-        Ok(()) => Ok("session renamed".to_owned()),
-        Err(error) => Err(UserError::new("could not rename the session").because(error)),
-    }
+    named.map_err(|error| UserError::new("could not rename the session").because(error))
 }
 
 impl Services {

@@ -119,8 +119,12 @@ impl TauServer {
 
     /// Sends a POST with JSON.
     pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<ServerAnswer, Failure> {
-        let request = self.client.post(self.place(path)?).header("content-type", "application/json");
-        self.read(request.body(body)).await
+        self.read_json(self.client.post(self.place(path)?), body).await
+    }
+
+    /// Sends a PATCH with JSON.
+    pub async fn patch(&self, path: &str, body: Vec<u8>) -> Result<ServerAnswer, Failure> {
+        self.read_json(self.client.patch(self.place(path)?), body).await
     }
 
     /// Sends a GET.
@@ -158,6 +162,10 @@ impl TauServer {
         let headers = named.filter_map(|(name, value)| Some((name.as_str().to_owned(), text(value)?)));
         let (status, headers) = (response.status().as_u16(), Headers(headers.collect()));
         Ok(PassedOn { status, headers, body: ServerStream { response, name: self.name.clone() } })
+    }
+
+    async fn read_json(&self, request: RequestBuilder, body: Vec<u8>) -> Result<ServerAnswer, Failure> {
+        self.read(request.header("content-type", "application/json").body(body)).await
     }
 
     async fn read(&self, request: RequestBuilder) -> Result<ServerAnswer, Failure> {
