@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::attach::{attached, attached_at, attached_wide, quiet, send};
 use super::client::{Served, command, ready};
 use super::create;
-use crate::screen::Screen;
-use crate::support::program::stalls;
+use super::dropping::Dropping;
+use crate::screen::{SEEN, Screen};
+use crate::support::program::{calls, says, stalls};
 use crate::support::server::Server;
 
 // The provider answers while this test waits for the screen.
@@ -54,6 +55,48 @@ async fn a_session_is_shared_over_a_unix_socket() {
     other.wait_for("$ echo from the one");
     other.type_keys("\x04");
     other.wait_for(&format!("detached; the session continues: tau attach {address}"));
+}
+
+/// An answer that is given while the connection is down says whose counted, and keeps its words.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_comes_too_late_says_whose_counts() {
+    let write = || calls("bash", &json!({ "command": "touch made" }));
+    let provider = Server::start(vec![write(), says("I see."), write(), says("Well.")]).await;
+    let server = Served::with_model(&provider).await;
+    let id = create(&server, json!({ "model": "own/m", "permissionMode": "ask" })).await;
+    let between = Dropping::to(&server.address);
+    let far = attached_at(&between.url(), &server.token, &id, 120);
+    let near = attached_wide(&server, &id);
+    for answers_near in [true, false] {
+        send(&near, "go");
+        for screen in [&near, &far] {
+            screen.wait_for("Run this command?");
+        }
+        std::thread::sleep(SEEN);
+        between.cut();
+        far.wait_for("connection lost");
+        far.type_keys("n");
+        std::thread::sleep(SEEN);
+        far.type_keys("use make\r");
+        far.wait_until("the answer is given", |cells| !cells.contents().contains("Run this command?"));
+        let said = if answers_near {
+            near.press_until("y", "I see.");
+            "another attached terminal had allowed it first, and that counts"
+        } else {
+            let shown = server.send("GET", &format!("/api/sessions/{id}"), &Value::Null).await.is(200).json();
+            let call = shown["approvals"][0]["id"].as_str().unwrap_or_else(|| panic!("{shown}")).to_owned();
+            let path = format!("/api/sessions/{id}/approvals/{call}");
+            server.send("POST", &path, &json!({ "decision": "deny" })).await.is(204);
+            near.wait_for("Well.");
+            "a board, the page or a program had denied it first, and that counts"
+        };
+        between.restore();
+        far.wait_for(&format!("your answer came too late: {said}"));
+        far.wait_for_composer("use make");
+        assert!(!near.text().contains("came too late"), "{}", near.text());
+        far.type_keys("\x03");
+        far.wait_for_composer("ask for something, or !command");
+    }
 }
 
 /// Two screens attached to a session, which show one of its answers.

@@ -205,6 +205,25 @@ pub enum QuestionCommand {
     AnswerApproval { id: String, answer: ApprovalAnswer },
 }
 
+impl QuestionCommand {
+    /// The words of the answer that were typed for the model.
+    pub fn words(&self) -> String {
+        match self {
+            QuestionCommand::Answer { answer: QuestionAnswer::Answers(answers), .. } => {
+                let texts = answers.iter().map(|answer| answer.text.as_str());
+                texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+            }
+            QuestionCommand::Answer { answer: QuestionAnswer::PlanRejected { comment }, .. } => {
+                comment.clone()
+            }
+            QuestionCommand::AnswerApproval { answer: ApprovalAnswer::Deny { reason, .. }, .. } => {
+                reason.clone().unwrap_or_default()
+            }
+            QuestionCommand::Answer { .. } | QuestionCommand::AnswerApproval { .. } => String::new(),
+        }
+    }
+}
+
 /// Queries the agent task, or ends it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]

@@ -467,6 +467,11 @@ impl Link {
                 unconfirmed,
                 "perhaps not sent: the server was started again before it confirmed it",
             );
+            // Its questions may have the names of others.
+            let is_answer = |command: &AgentCommand| matches!(command, AgentCommand::Questions(_));
+            let (answers, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(is_answer);
+            self.waiting = waiting;
+            self.give_back(answers.into(), "not sent: the server was started again, and asks again");
             (self.first, self.tried) = (next, 0);
         }
         let unanswered: Vec<AgentCommand> = self.asked.values().map(|asked| asked.command.clone()).collect();
@@ -545,6 +550,7 @@ impl Link {
     /// Returns messages to the composer; `text` says why.
     fn give_back(&mut self, commands: Vec<AgentCommand>, text: &str) {
         let (mut texts, mut all_images): (Vec<String>, Vec<Block>) = (Vec::new(), Vec::new());
+        let mut is_answer = false;
         for command in commands {
             match command {
                 AgentCommand::Run(RunCommand::Prompt { text, images, .. })
@@ -555,6 +561,10 @@ impl Link {
                 AgentCommand::Shell(ShellCommand::Bash { command, exclude_from_context, .. }) => {
                     texts.push(format!("{}{command}", if exclude_from_context { "!!" } else { "!" }));
                 }
+                AgentCommand::Questions(answer) => {
+                    is_answer = true;
+                    texts.extend(Some(answer.words()).filter(|words| !words.is_empty()));
+                }
                 _ => {}
             }
         }
@@ -562,6 +572,8 @@ impl Link {
             self.outgoing
                 .push_back(AgentEvent::Queue(QueueEvent::QueueReturned { texts, images: all_images }));
             self.notice(NoticeLevel::Warning, text, Some("the text is in the composer again"));
+        } else if is_answer {
+            self.notice(NoticeLevel::Warning, &format!("your answer was {text}"), None);
         }
     }
 

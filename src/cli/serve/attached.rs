@@ -12,6 +12,7 @@ use super::event_record::redact_model;
 use super::hub::{Hub, NewSession, SessionOptions};
 use super::live::{AgentEnded, LiveSession, Route};
 use super::problem::Problem;
+use super::sender::Sender;
 use crate::attach::wire::{AttachRequest, NextSession};
 use crate::services::Services;
 use crate::services::call::Call;
@@ -106,8 +107,13 @@ fn join_ids(ids: &[&str]) -> String {
     ids.iter().take(NEAR).copied().collect::<Vec<_>>().join(", ") + more
 }
 
-/// Routes a command of a screen.
-pub(super) async fn route_command(hub: &Hub, live: &Arc<LiveSession>, command: AgentCommand) -> Route {
+/// Routes a command of the screen with this name.
+pub(super) async fn route_command(
+    hub: &Hub,
+    live: &Arc<LiveSession>,
+    screen: &str,
+    command: AgentCommand,
+) -> Route {
     match command {
         AgentCommand::Task(TaskCommand::Query { ticket, query }) => {
             Route::Ask(ticket, Box::new(move |ticket| TaskCommand::Query { ticket, query }.into()))
@@ -122,14 +128,18 @@ pub(super) async fn route_command(hub: &Hub, live: &Arc<LiveSession>, command: A
                 Err(problem) => Route::Refuse(problem.detail),
             }
         }
-        AgentCommand::Questions(QuestionCommand::Answer { id, answer }) => {
-            live.take_question(&id);
-            Route::Send(QuestionCommand::Answer { id, answer }.into())
+        AgentCommand::Questions(answer) => {
+            if let Err(why) = live.claim_answer(&Sender::Screen(Arc::from(screen)), &answer) {
+                return Route::Late(why, answer.words());
+            }
+            if let QuestionCommand::Answer { id, .. } = &answer {
+                live.take_question(id);
+            }
+            Route::Send(answer.into())
         }
         AgentCommand::Run(_)
         | AgentCommand::Queue(_)
         | AgentCommand::Shell(_)
-        | AgentCommand::Questions(QuestionCommand::AnswerApproval { .. })
         | AgentCommand::Settings(
             SettingsCommand::SetPermissionMode { .. } | SettingsCommand::SetThinking { .. },
         )

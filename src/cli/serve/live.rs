@@ -2,6 +2,7 @@
 //! in `attach`.
 
 mod attach;
+mod given;
 mod local;
 
 use std::collections::HashMap;
@@ -21,6 +22,7 @@ use super::sender::Sender;
 use crate::services::Services;
 use attach::Screens;
 pub(crate) use attach::{Route, Screen};
+use given::GivenAnswers;
 use tau_agent::engine::live_helper::LiveHelper;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
@@ -77,6 +79,7 @@ struct LiveState {
     facts: Facts,
     opening: Opening,
     screens: Screens,
+    given: GivenAnswers,
     queries: HashMap<u64, oneshot::Sender<Answer>>,
     awaited: Vec<EventWait>,
     used: Instant,
@@ -207,6 +210,7 @@ impl LiveSession {
                 opening,
                 facts,
                 screens: Screens::default(),
+                given: GivenAnswers::default(),
                 queries: HashMap::new(),
                 awaited: Vec::new(),
                 used: Instant::now(),
@@ -402,7 +406,9 @@ impl LiveSession {
         let slot = self.slot().await?;
         let was_open = self.take_question(&id);
         if was_open {
-            slot.send(QuestionCommand::Answer { id, answer }.into());
+            let command = QuestionCommand::Answer { id, answer }.into();
+            self.note_sender(Sender::Program, &command);
+            slot.send(command);
         }
         Ok(was_open)
     }

@@ -155,6 +155,8 @@ pub(crate) enum Route {
     Ask(u64, Box<dyn FnOnce(u64) -> AgentCommand + Send>),
     /// Not carried out, for this reason.
     Refuse(String),
+    /// An answer that does not count, for this reason, and its words.
+    Late(String, String),
 }
 
 impl LiveSession {
@@ -236,6 +238,17 @@ impl LiveSession {
                 // In the log, so that a screen whose connection is lost gets it from the next one.
                 self.log(&notice, Some(Sender::Screen(Arc::from(name))));
             }
+            Route::Late(text, words) => {
+                self.count(name);
+                let only = Sender::Screen(Arc::from(name));
+                let hint = (!words.is_empty()).then(|| "your words are in the draft".to_owned());
+                let returned = QueueEvent::QueueReturned { texts: vec![words], images: Vec::new() };
+                if hint.is_some() {
+                    self.log(&returned.into(), Some(only.clone()));
+                }
+                let level = NoticeLevel::Warning;
+                self.log(&TaskEvent::Notice { level, text, hint }.into(), Some(only));
+            }
         }
         Ok(())
     }
@@ -248,8 +261,11 @@ impl LiveSession {
         Ok(())
     }
 
-    /// Records who gave the last command that may return messages.
+    /// Records who gave an answer, or the last command that may return messages.
     pub(super) fn note_sender(&self, sender: Sender, command: &AgentCommand) {
+        if let AgentCommand::Questions(answer) = command {
+            self.state.lock().given.note(&sender, answer);
+        }
         if may_return(command) {
             self.state.lock().screens.returns_to = sender;
         }

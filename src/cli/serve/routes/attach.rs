@@ -12,6 +12,7 @@ use super::super::extract::{AlreadyOpen, JsonBody, Names, OpenedSession, Params}
 use super::super::live::AgentEnded;
 use super::super::problem::Problem;
 use super::super::screen_stream::ScreenStream;
+use super::super::sender::Sender;
 use super::super::{attached, far_attempts};
 use crate::attach::wire::{
     AttachReply, AttachRequest, Commands, CommandsAccepted, HEADER, Leave, NextSession, OtherSession,
@@ -92,7 +93,7 @@ pub(super) async fn commands(
             return Err(Problem::conflict("out-of-order", text));
         }
         if number == next {
-            let carried = attached::route_command(app.hub(), &live, command).await;
+            let carried = attached::route_command(app.hub(), &live, &client, command).await;
             live.carry_out(&client, carried).await?;
         }
     }
@@ -164,15 +165,13 @@ pub(super) async fn answer(
     AlreadyOpen(live): AlreadyOpen,
     JsonBody(command): JsonBody<AgentCommand>,
 ) -> Result<Json<Option<QueryAnswer>>, Problem> {
-    let is_gone = || Problem::not_found("it has been answered already");
     match command {
-        AgentCommand::Questions(QuestionCommand::AnswerApproval { id, answer }) => {
-            live.waits_for_approval(&id).then_some(()).ok_or_else(is_gone)?;
-            let command = QuestionCommand::AnswerApproval { id, answer };
-            live.send(command).await?;
-        }
-        AgentCommand::Questions(QuestionCommand::Answer { id, answer }) => {
-            live.answer_question(id, answer).await?.then_some(()).ok_or_else(is_gone)?;
+        AgentCommand::Questions(answer) => {
+            live.claim_answer(&Sender::Program, &answer).map_err(Problem::not_found)?;
+            match answer {
+                QuestionCommand::Answer { id, answer } => drop(live.answer_question(id, answer).await?),
+                command @ QuestionCommand::AnswerApproval { .. } => live.send(command).await?,
+            }
         }
         AgentCommand::Task(TaskCommand::Query {
             query: query @ (Query::RuleCoverage { .. } | Query::ProposedText { .. }),
