@@ -21,6 +21,10 @@ use tau_tools::counted::pluralize;
 const MISSING: usize = 3;
 /// Rows of the screen that the box leaves free, with its borders.
 const AROUND: u16 = 4;
+/// Windows with fewer cells show what commands need before the place.
+const NARROW: u16 = 60;
+/// The digits of an ID that tell sessions apart.
+const SHORT_ID: usize = 8;
 /// Cells for the state.
 const STATES: usize = 11;
 
@@ -42,7 +46,7 @@ pub(crate) fn draw(
     let (lines, typed_at) = below(view, theme, width, area.height);
     let list = ListBox {
         title: &title(view),
-        hint: &hint(view, archived),
+        hint: &hint(view, archived, width),
         below: Below::exactly(lines),
         ..ListBox::of(&view.list, rows.len(), nothing)
     };
@@ -65,8 +69,8 @@ pub(crate) fn draw(
     (typed_at.or(cursor), page)
 }
 
-/// The keys, the more important ones first.
-fn hint(view: &BoardView, archived: usize) -> String {
+/// The keys, the more important ones first; the last ones without words where the width asks for it.
+fn hint(view: &BoardView, archived: usize, width: u16) -> String {
     if view.message.is_some() {
         return "enter sends · esc goes back".to_owned();
     }
@@ -94,7 +98,18 @@ fn hint(view: &BoardView, archived: usize) -> String {
         &other,
         "esc closes",
     ];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let key = |part: &&str| part.split([' ', ':']).next().unwrap_or_default().to_owned();
+    let with_words = |count: usize| {
+        let (first, rest) = parts.split_at_checked(count).unwrap_or((&parts, &[]));
+        let all: Vec<String> =
+            first.iter().map(|part| (*part).to_owned()).chain(rest.iter().map(key)).collect();
+        all.join(" · ")
+    };
+    // Two cells are blank.
+    let room = usize::from(width.saturating_sub(2));
+    let fits = (0..=parts.len()).rev().map(with_words).find(|text| wrap::cells(text) <= room);
+    fits.unwrap_or_else(|| with_words(0))
 }
 
 fn title(view: &BoardView) -> String {
@@ -133,7 +148,9 @@ fn line(row: &LiveRow, is_here: bool, now: i64, width: u16, theme: &Theme) -> Li
     };
     let here = if is_here { " · here" } else { "" };
     let age = time_format::age(now.saturating_sub(row.changed));
-    let right = format!("{}{here} · {age}", printable_line(&format!("{server}{folder}")));
+    let place = format!("{}{here}", printable_line(&format!("{server}{folder}")));
+    // The first of these stays where there is little room.
+    let right = if width < NARROW { format!("{age} · {place}") } else { format!("{place} · {age}") };
     state_row(&state, token, STATES, &title, &right, width, theme)
 }
 
@@ -175,7 +192,9 @@ fn below(
     let cost = (row.cost > 0.0).then(|| cost(row.cost, Short::Nothing));
     let (place, id) = (Some(row.directory.display().to_string()), Some(row.id.clone()));
     // The ID on a server is what commands take.
+    let short = row.id.get(row.id.len().saturating_sub(SHORT_ID)..).map(|end| format!("…{end}"));
     let parts = match row.server {
+        _ if width < NARROW => [short, cost, row.model.clone(), place],
         Some(_) => [id, place, row.model.clone(), cost],
         None => [place, row.model.clone(), cost, id],
     };
