@@ -31,6 +31,7 @@ mod background;
 mod background_jobs;
 mod batch;
 mod board;
+mod board_answers;
 mod chaos;
 mod clouds;
 mod completion;

@@ -1,9 +1,17 @@
 //! Decorations of a scrolled transcript: the prompt, the scroll bar, new content.
 
-use tau::app::Msg;
-use tau::app::key::{Mods, Mouse, MouseKind};
+use std::sync::Arc;
 
-use crate::harness::{Screen, text};
+use tau::agent::AgentCommand;
+use tau::agent::protocol::command::TaskCommand;
+use tau::agent::protocol::event::{SessionEvent, TaskEvent};
+use tau::agent::protocol::message::{Block, Message, StopReason};
+use tau::agent::protocol::query::{Query, QueryAnswer};
+use tau::agent::protocol::undo::UndoPlan;
+use tau::app::key::{Mods, Mouse, MouseKind};
+use tau::app::{Effect, Msg};
+
+use crate::harness::{Screen, assistant, text, user};
 
 /// A prompt with a long answer, several times.
 fn long() -> Screen {
@@ -42,6 +50,51 @@ fn the_prompt_stays_in_sight_while_its_answer_is_read() {
     assert!(rows[0].starts_with("▌ the first question"), "{rows:#?}");
     screen.keys("<ctrl+home>");
     assert!(!shown(&mut screen)[0].contains("question"), "no prompt is above");
+}
+
+/// Another screen goes back or forward in the conversation: what is read here stays, as far as it is still there.
+#[test]
+fn the_place_stays_when_the_conversation_is_opened_again_elsewhere() {
+    let long_answer =
+        |name: usize| -> String { (0..60).map(|at| format!("answer {name}.{at}\n\n")).collect() };
+    let said = |count: usize| -> Vec<Arc<Message>> {
+        let turn = |at: usize| {
+            let answer = vec![Block::text(long_answer(at))];
+            // The same prompt each time.
+            [user("go"), assistant(answer, StopReason::Stop)].map(Arc::new)
+        };
+        (0..count).flat_map(turn).collect()
+    };
+    let open = |screen: &mut Screen, count: usize| {
+        let (session, titles) = Default::default();
+        screen.agent(SessionEvent::SessionOpened { session, messages: said(count), titles });
+    };
+    let mut screen = Screen::new();
+    open(&mut screen, 4);
+    screen.keys("<ctrl+home><pagedown><pagedown><pagedown><pagedown>");
+    let read = shown(&mut screen);
+    assert!(read.iter().any(|row| row.contains("answer 1.")), "{read:#?}");
+    for count in [3, 2, 4] {
+        open(&mut screen, count);
+        let now = shown(&mut screen);
+        assert_eq!(now[1], read[1], "{count}: {now:#?}");
+    }
+    // It is gone.
+    open(&mut screen, 1);
+    assert!(shown(&mut screen).iter().any(|row| row.contains("answer 0.59")));
+    // One's own command shows the end.
+    open(&mut screen, 4);
+    screen.keys("<ctrl+home>/redo<enter>");
+    let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
+        Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket, query: Query::UndoPlan { .. } })) => {
+            Some(ticket)
+        }
+        _ => None,
+    });
+    let answer = Ok(QueryAnswer::UndoPlan(UndoPlan::default()));
+    screen.agent(TaskEvent::Answered { ticket: ticket.unwrap(), answer });
+    open(&mut screen, 4);
+    assert!(shown(&mut screen).iter().any(|row| row.contains("answer 3.59")));
 }
 
 #[test]

@@ -1,15 +1,29 @@
 //! A single line being typed: the query of a picker, a name, a key.
 
+use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::key::{Key, KeyCode, Mods};
 
 /// The line. Editing happens at its end, which is enough for a query, unless the cursor is moved.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub struct LineEdit {
     text: String,
     /// Bytes behind the cursor.
     behind: usize,
+}
+
+impl From<String> for LineEdit {
+    fn from(text: String) -> Self {
+        LineEdit::new(text)
+    }
+}
+
+impl From<LineEdit> for String {
+    fn from(line: LineEdit) -> Self {
+        line.text
+    }
 }
 
 impl LineEdit {

@@ -48,6 +48,7 @@ pub mod time_format;
 pub mod token_count;
 pub mod transcript;
 pub mod undo;
+pub mod unfinished;
 pub mod update;
 
 pub use effect::Effect;

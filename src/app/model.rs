@@ -26,6 +26,7 @@ use super::status_line::StatusLine;
 use super::terminal_facts::TerminalFacts;
 use super::transcript::Transcript;
 use super::undo::UndoDialog;
+use super::unfinished::UnfinishedAnswer;
 use crate::overlays::list_keys::PendingLetters;
 use crate::overlays::offer::Offers;
 use crate::overlays::overlay::{Overlay, OverlayState};
@@ -72,6 +73,10 @@ pub struct Answering {
     pub(crate) asked: Millis,
     /// Its own tickets, by those of the requests that were sent for it; none for an answer.
     pub(crate) sent: BTreeMap<Ticket, Option<Ticket>>,
+    /// The prompts before the last answer was sent, until it has arrived.
+    pub(crate) given: Option<(Vec<Overlay>, Approvals)>,
+    /// Whether an answer has arrived.
+    pub(crate) has_answered: bool,
 }
 
 /// The state of the program.
@@ -111,6 +116,11 @@ pub struct Model {
     pub is_plan_over: bool,
     /// The place to restore once the session is there.
     pub(super) restored: Option<ScreenPlace>,
+    /// The begun answers of that place whose questions have not been shown yet, and until when they are awaited.
+    pub(super) unfinished: Vec<UnfinishedAnswer>,
+    pub(super) unfinished_until: Millis,
+    /// Begun answers to questions of other sessions, by their ids.
+    pub(super) begun_elsewhere: BTreeMap<String, Vec<UnfinishedAnswer>>,
     /// Questions that are still to be offered to the user.
     pub(super) offers: Offers,
     /// Messages that wait for the answer to such a question.
@@ -189,6 +199,8 @@ pub struct Model {
     /// The last completed path in a prompt: if it has spaces, it is completed further as one word.
     pub(super) completed_path: String,
     pub(super) undo: UndoDialog,
+    /// This screen has asked to go to another place of the conversation.
+    pub(super) goes_elsewhere: bool,
     pub(super) tickets: u64,
 }
 
@@ -248,6 +260,8 @@ impl Model {
             attempts: None,
             plan: None,
             restored: None,
+            unfinished: Vec::new(),
+            begun_elsewhere: BTreeMap::new(),
             held: Vec::new(),
             early_command: None,
             overlays: Vec::new(),
@@ -304,6 +318,7 @@ impl Model {
             || becomes_ready
             || self.overlays.iter().any(Overlay::is_refreshed)
             || self.answering.is_some()
+            || !self.unfinished.is_empty()
             || is_due;
         let tick = match (animated, expires) {
             _ if is_held => Some(100),

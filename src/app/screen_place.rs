@@ -1,10 +1,11 @@
-//! The place that a screen keeps for the next one when it is left: the draft and the scroll position.
+//! The place that a screen keeps for the next one when it is left: the draft, begun answers and the scroll position.
 
 use serde::{Deserialize, Serialize};
 
 use super::composer::SavedDraft;
+use super::unfinished::UnfinishedAnswer;
 
-/// The draft and the scroll position of a screen.
+/// The draft, begun answers and the scroll position of a screen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScreenPlace {
@@ -12,6 +13,8 @@ pub struct ScreenPlace {
     pub draft: SavedDraft,
     /// The drafts that were set aside, the newest last.
     pub set_aside: Vec<SavedDraft>,
+    /// The answers that were begun.
+    pub answers: Vec<UnfinishedAnswer>,
     /// The first row; `None` at the tail.
     pub top: Option<TopRow>,
 }

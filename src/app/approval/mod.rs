@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 pub use self::always::AlwaysList;
 pub use self::choice::Choice;
 pub use self::keys::{PromptStep, SCOPES};
@@ -119,6 +121,17 @@ pub struct RuleDraft {
     pub coverage: Coverage,
 }
 
+/// The input at a prompt that decides nothing yet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PromptInput {
+    /// The reason of a denial.
+    pub reason: Option<LineEdit>,
+    /// A replacement command.
+    pub command: Option<LineEdit>,
+    /// The hunks that are not applied.
+    pub rejected: BTreeSet<usize>,
+}
+
 /// The earlier calls that the rule would have covered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coverage {
@@ -192,6 +205,28 @@ impl Approval {
             is_sent: false,
             request: request.clone(),
         }
+    }
+
+    /// What was typed and chosen in its prompt, and not sent.
+    pub(crate) fn input(&self) -> PromptInput {
+        if self.is_answered {
+            return PromptInput::default();
+        }
+        let (mut reason, mut command) = (None, None);
+        match &self.stage {
+            PromptStage::Reason(line) => reason = Some(line.clone()),
+            PromptStage::Command(line) => command = Some(line.clone()),
+            PromptStage::Choice | PromptStage::Always(_) | PromptStage::Rule(_) | PromptStage::Editor(_) => {}
+        }
+        PromptInput { reason, command, rejected: self.rejected.clone() }
+    }
+
+    /// Continues with such an input. An answer that was sent has not arrived.
+    pub(crate) fn take_input(&mut self, input: &PromptInput) {
+        let PromptInput { reason, command, rejected } = input.clone();
+        let reason = reason.map(PromptStage::Reason);
+        self.stage = reason.or(command.map(PromptStage::Command)).unwrap_or_default();
+        self.rejected = rejected;
     }
 
     /// Records that it was shown in an editor.
@@ -374,6 +409,15 @@ impl Approvals {
         for approval in self.pending.iter_mut().filter(|approval| approval.request.id == id) {
             approval.is_sent = true;
         }
+    }
+
+    /// Continues with the input of an earlier prompt, if `resume` finds one.
+    pub(crate) fn resume(&mut self, resume: impl Fn(&mut Approval) -> bool) -> bool {
+        let is_resumed = self.pending.iter_mut().any(resume);
+        if is_resumed {
+            self.revision = self.revision.wrapping_add(1);
+        }
+        is_resumed
     }
 
     /// Opens the next pending prompt, because the answer to the open one was sent.

@@ -1,5 +1,6 @@
 //! A form that an MCP server asks the user to fill in.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::quiet::Quiet;
@@ -29,14 +30,14 @@ pub struct FormView {
 }
 
 /// A field with the user's input.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FieldView {
     pub field: FormField,
     pub entry: FieldEntry,
 }
 
 /// The content of a field.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FieldEntry {
     Line(LineEdit),
     /// Yes or no; `None` until it is decided.
@@ -73,6 +74,11 @@ impl FieldView {
             }
         };
         FieldView { field, entry }
+    }
+
+    /// Whether it was changed.
+    pub(crate) fn is_begun(&self) -> bool {
+        *self != FieldView::new(self.field.clone())
     }
 
     /// The value; `None` if the field is empty.
@@ -162,6 +168,12 @@ impl FormView {
             wrong: None,
             quiet: Quiet::new(now),
         }
+    }
+
+    /// Whether it has these fields.
+    pub(crate) fn asks(&self, others: &[FieldView]) -> bool {
+        let is_same = |(own, other): (&FieldView, &FieldView)| own.field == other.field;
+        self.fields.len() == others.len() && self.fields.iter().zip(others).all(is_same)
     }
 
     /// Whether the send button is selected.

@@ -1,5 +1,7 @@
 //! Questions of the model: choices, several choices, text; one after another.
 
+use serde::{Deserialize, Serialize};
+
 use super::list_keys::{ListKey, move_key, step_clamped};
 use super::quiet::Quiet;
 use crate::approval::QUIET;
@@ -35,7 +37,7 @@ pub struct QuestionsView {
 }
 
 /// One question, with the user's input.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuestionView {
     pub asked: UserQuestion,
     /// The choice at the cursor; behind the choices, the text.
@@ -60,6 +62,11 @@ impl QuestionView {
     /// Whether the cursor is in the text.
     pub fn is_at_text(&self) -> bool {
         self.selected >= self.marked.len()
+    }
+
+    /// Whether an answer was begun.
+    pub(crate) fn is_begun(&self) -> bool {
+        *self != QuestionView::new(&self.asked)
     }
 
     fn has_marks(&self) -> bool {
@@ -120,6 +127,14 @@ impl QuestionsView {
     /// The displayed question.
     pub fn current_question(&self) -> Option<&QuestionView> {
         self.questions.get(self.at)
+    }
+
+    /// Whether it asks what these ask.
+    pub(crate) fn asks(&self, others: &[QuestionView]) -> bool {
+        let is_same = |(own, other): (&QuestionView, &QuestionView)| {
+            own.asked == other.asked && own.marked.len() == other.marked.len()
+        };
+        self.questions.len() == others.len() && self.questions.iter().zip(others).all(is_same)
     }
 
     /// The typed text, to be kept when nothing is answered.

@@ -36,6 +36,7 @@ use command_panel::CommandPanel;
 use find::Find;
 use paging::Paging;
 use panel::ToolPanel;
+pub(crate) use prompts::KeptPlace;
 use run_end::{FirstEnd, OpenRun, RunCost};
 use selected_panel::SelectedPanel;
 use tau_protocol::event::NoticeLevel;

@@ -2,8 +2,9 @@
 
 use super::paging::Goal;
 use super::window::GAP;
-use super::{EntryBody, Transcript};
+use super::{EntryBody, Transcript, TranscriptEntry};
 use crate::geometry::{Anchor, EntryId, FrameLayout, ScrollPosition};
+use crate::printable::Printable;
 use tau_protocol::query::PageFrom;
 
 /// Rows of a part above its text: the gap to the previous part.
@@ -86,6 +87,50 @@ impl Transcript {
         }
     }
 
+    /// The row at the top, to be found again once the conversation was opened again; `None` at the tail.
+    pub(crate) fn kept_place(&self) -> Option<KeptPlace> {
+        let ScrollPosition::Top(Anchor { entry, part, row }) = self.position else { return None };
+        let until = self.entries.get(..=self.index_of(entry)?)?;
+        let start = until.iter().rposition(|entry| is_prompt(&entry.body));
+        let since = until.get(start.map_or(0, |at| at + 1)..).unwrap_or_default();
+        let since = since.iter().filter(|entry| is_lasting(&entry.body)).count();
+        Some(KeptPlace {
+            prompts: prompts_of(until).map(|(_, text)| text.clone()).collect(),
+            since,
+            part,
+            row,
+        })
+    }
+
+    /// Shows such a row at the top, if it is still there.
+    pub(crate) fn show_kept_place(&mut self, place: &KeptPlace) {
+        let KeptPlace { prompts, since, part, row } = place;
+        let all: Vec<(usize, &Printable)> = prompts_of(&self.entries).collect();
+        // The same text may have been sent several times: what was sent before it tells.
+        let alike = |at: usize| {
+            let before = all.get(..=at).unwrap_or_default().iter().rev().map(|(_, text)| *text);
+            before.zip(prompts.iter().rev()).take_while(|(now, then)| now == then).count()
+        };
+        let best = (0..all.len()).map(|at| (alike(at), at)).filter(|(alike, _)| *alike > 0).max();
+        let best = best.and_then(|(_, at)| all.get(at)).map(|(index, _)| *index);
+        let (start, from) = match best {
+            Some(index) => (index, index + 1),
+            None if prompts.is_empty() => (0, 0),
+            None => return,
+        };
+        let rest = self.entries.get(from..).unwrap_or_default().iter();
+        let mut lasting =
+            rest.take_while(|entry| !is_prompt(&entry.body)).filter(|entry| is_lasting(&entry.body));
+        let found = match since.checked_sub(1) {
+            Some(at) => lasting.nth(at),
+            None => self.entries.get(start),
+        };
+        if let Some(entry) = found {
+            let anchor = Anchor { entry: entry.id, part: *part, row: *row };
+            self.look_from(ScrollPosition::Top(anchor));
+        }
+    }
+
     /// The first row on the screen, and the index of its entry.
     fn top_of(&self, laid: &FrameLayout) -> Option<(Anchor, usize)> {
         let top = laid.rows.iter().flatten().next()?;
@@ -97,6 +142,37 @@ impl Transcript {
         let row = if index == 0 { 0 } else { GAP_ROWS };
         self.look_from(ScrollPosition::Top(Anchor { entry: entry.id, part: 0, row }));
         self.look_earlier(0);
+    }
+}
+
+/// A row of the transcript, found again by the prompts up to it and the entries since the last of them.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptPlace {
+    prompts: Vec<Printable>,
+    since: usize,
+    part: u32,
+    row: u32,
+}
+
+/// The prompts among these entries, with their indexes.
+fn prompts_of(entries: &[TranscriptEntry]) -> impl Iterator<Item = (usize, &Printable)> {
+    entries.iter().enumerate().filter_map(|(index, entry)| {
+        if let EntryBody::User { text, .. } = &entry.body { Some((index, text)) } else { None }
+    })
+}
+
+/// Whether a session that is opened again has this entry, too.
+fn is_lasting(body: &EntryBody) -> bool {
+    match body {
+        EntryBody::User { .. }
+        | EntryBody::Answer(_)
+        | EntryBody::Thinking { .. }
+        | EntryBody::Tool(_)
+        | EntryBody::Command(_)
+        | EntryBody::Summary { .. } => true,
+        EntryBody::Welcome | EntryBody::Earlier { .. } | EntryBody::RunEnd(_) | EntryBody::Notice { .. } => {
+            false
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
 use crate::request::{NO_TICKET, ScreenRequest, Ticket};
+use crate::transcript::KeptPlace;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::{
     AgentEvent, NoticeLevel, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent,
@@ -37,7 +38,11 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
     }
     let since = model.status.run.as_ref().map(|run| run.since);
     let mode = model.status.mirror.mode;
+    let kept = kept_place(model, event);
     model.transcript.fold(event, model.now);
+    if let Some(place) = kept {
+        model.transcript.show_kept_place(&place);
+    }
     model.jobs.fold(event, &mut model.transcript, model.now);
     model.status.fold(event, model.now);
     model.transcript.find_in_changed_entries();
@@ -89,6 +94,15 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             model.transcript.notice(NoticeLevel::Error, "the agent has stopped", Some(&hint));
         }
     }
+}
+
+/// The place to keep when the open session is opened again: another screen went back or forward in it, or the
+/// connection is new.
+fn kept_place(model: &mut Model, event: &AgentEvent) -> Option<KeptPlace> {
+    let AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) = event else { return None };
+    let is_own = std::mem::take(&mut model.goes_elsewhere);
+    let is_again = session.id == model.status.mirror.session.id;
+    if is_again && !is_own { model.transcript.kept_place() } else { None }
 }
 
 fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>) {

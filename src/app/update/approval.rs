@@ -1,6 +1,6 @@
 //! Calls that await the user's decision: their start, answer and end; the permission mode.
 
-use super::{find, misdirected, notify, trust};
+use super::{find, misdirected, notify, place, trust};
 use crate::action::Action;
 use crate::approval::{Approval, Coverage, PromptStage, PromptStep, QUIET};
 use crate::effect::Effect;
@@ -30,6 +30,7 @@ pub(super) fn on_request(model: &mut Model, request: &ApprovalRequest, effects: 
     }
     model.transcript.on_approval_request(request);
     model.approvals.add(request, model.now);
+    place::resume_answers(model);
 }
 
 /// Removes a decided call, regardless of who decided.

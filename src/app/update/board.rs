@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{approval, attempts, questions};
+use super::{approval, attempts, place, questions};
+use crate::approval::QUIET;
+use crate::composer::Composer;
 use crate::effect::Effect;
+use crate::line_edit::LineEdit;
 use crate::model::{Answering, Model};
-use crate::overlays::board::{BoardChoice, BoardView, REFRESH};
+use crate::overlays::board::{BoardChoice, BoardMessage, BoardView, REFRESH};
 use crate::overlays::list::report;
 use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
@@ -29,7 +32,7 @@ pub(super) fn open_with(model: &mut Model, list: BoardList, effects: &mut Vec<Ef
 }
 
 fn show(model: &mut Model, view: BoardView, effects: &mut Vec<Effect>) {
-    model.answering = None;
+    put_aside(model);
     model.overlays.push(Overlay::Board(Box::new(view)));
     ask(model, false, effects);
 }
@@ -64,9 +67,17 @@ fn ask(model: &mut Model, known: bool, effects: &mut Vec<Effect>) {
 /// Fills in the sessions.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, answer: Result<BoardList, UserError>) {
     let own = model.status.mirror.session.id.clone();
+    let answered = model.answering.as_ref().map(|answering| answering.id.clone());
     let Some(view) = model.awaiting::<BoardView>(ticket) else { return };
     match answer {
-        Ok(list) => {
+        Ok(mut list) => {
+            // A server may be out of reach for a while.
+            let busy = [answered, view.message.as_ref().map(|message| message.id.clone())];
+            for id in busy.into_iter().flatten() {
+                if list.sessions.iter().all(|row| row.id != id) {
+                    list.sessions.extend(view.find(&id).cloned());
+                }
+            }
             view.fill(list);
             // Rows that arrive later, as from servers, may be placed above the open session.
             if !view.is_used && view.list.row().is_some_and(|row| row.id == own) {
@@ -164,7 +175,7 @@ pub(super) fn on_send_result(
 /// Passes the time on to the questions that are shown; forgets them when the board is gone.
 pub(super) fn pass_time(model: &mut Model) {
     if model.answering.is_some() && model.open::<BoardView>().is_none() {
-        model.answering = None;
+        put_aside(model);
     }
     if let Some(answering) = &mut model.answering {
         answering.model.now = model.now;
@@ -176,6 +187,13 @@ pub(super) fn pass_size(model: &mut Model) {
     if let Some(answering) = &mut model.answering {
         answering.model.size = model.size;
     }
+}
+
+/// Leaves the questions that are shown; answers that were begun stay for the next time.
+fn put_aside(model: &mut Model) {
+    let Some(Answering { id, model: inner, .. }) = model.answering.take() else { return };
+    let begun = place::begun_answers(&inner);
+    model.begun_elsewhere.extend((!begun.is_empty()).then_some((id, begun)));
 }
 
 fn look_at_questions(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -197,11 +215,9 @@ pub(super) fn waiting(
     if let Some(answering) = model.answering.as_mut().filter(|it| it.ticket == Some(ticket)) {
         answering.ticket = None;
         return match answer {
-            Ok(waiting) if !waiting.is_empty() => {
-                fill_questions(&mut answering.model, &waiting);
-            }
-            Ok(_) => leave(model, Some(Ok("answered")), effects),
-            Err(error) => leave(model, Some(Err(&error)), effects),
+            Ok(waiting) => follow_questions(model, &waiting, effects),
+            // What was typed stays, and is sent once the session can be reached.
+            Err(error) => say(model, &error),
         };
     }
     let Some(view) = model.awaiting::<BoardView>(ticket) else { return };
@@ -211,17 +227,77 @@ pub(super) fn waiting(
     match answer {
         Ok(waiting) if !waiting.is_empty() => {
             let mut inner = model.for_questions(&title);
+            inner.unfinished = model.begun_elsewhere.remove(id).unwrap_or_default();
             fill_questions(&mut inner, &waiting);
-            let (model_of, asked) = (Box::new(inner), model.now);
-            let id = id.to_owned();
-            model.answering =
-                Some(Answering { id, model: model_of, ticket: None, asked, sent: BTreeMap::new() });
+            model.answering = Some(Answering {
+                id: id.to_owned(),
+                model: Box::new(inner),
+                ticket: None,
+                asked: model.now,
+                sent: BTreeMap::new(),
+                given: None,
+                has_answered: false,
+            });
         }
         Ok(_) => {
             view.list.said = Some(Err(Printable::line("it has been answered already")));
             look(model, effects);
         }
         Err(error) => view.list.said = Some(Err(Printable::line(&error))),
+    }
+}
+
+/// Shows what waits in the session now. Goes back to the list once nothing does, with the words that were typed as an
+/// answer.
+fn follow_questions(model: &mut Model, waiting: &WaitingQuestions, effects: &mut Vec<Effect>) {
+    let Some(answering) = &mut model.answering else { return };
+    let (id, has_answered, inner) = (answering.id.clone(), answering.has_answered, &mut answering.model);
+    inner.composer = Composer::default();
+    fill_questions(inner, waiting);
+    let mut words = inner.composer.text();
+    if !waiting.is_empty() {
+        answering.has_answered = false;
+        return keep_words(model, id, &words);
+    }
+    for answer in std::mem::take(&mut inner.unfinished) {
+        words = [words, answer.words()]
+            .into_iter()
+            .filter(|text| !text.is_empty())
+            .collect::<Vec<_>>()
+            .join("\n");
+    }
+    keep_words(model, id, &words);
+    let is_message = model.open::<BoardView>().is_some_and(|view| view.message.is_some());
+    // A key on its way was meant for the prompt.
+    let until = Some(model.now + QUIET);
+    let said = match (has_answered, is_message) {
+        (true, false) => Ok("answered"),
+        (_, true) => {
+            model.enter_held = until;
+            Err("answered elsewhere, or withdrawn; enter sends your words as a message")
+        }
+        (false, false) => {
+            model.typed_ahead = until;
+            Err("answered elsewhere, or withdrawn")
+        }
+    };
+    leave(model, Some(said), effects);
+}
+
+/// Keeps words that were typed as an answer in the message to their session.
+fn keep_words(model: &mut Model, id: String, words: &str) {
+    let Some(view) = model.open::<BoardView>().filter(|_| !words.is_empty()) else { return };
+    let message = view.message.take().filter(|message| message.id == id);
+    let mut message = message.unwrap_or(BoardMessage { id, line: LineEdit::default() });
+    message.line.paste(words);
+    view.message = Some(message);
+}
+
+/// Shows a remark also where the questions cover the footer.
+fn say(model: &mut Model, text: &str) {
+    model.remark(text);
+    if let Some(answering) = &mut model.answering {
+        answering.model.remark(text);
     }
 }
 
@@ -252,11 +328,12 @@ fn fill_questions(inner: &mut Model, waiting: &WaitingQuestions) {
             inner.overlays.insert(0, dialog);
         }
     }
+    place::resume_answers(inner);
 }
 
 /// Goes back to the list, which says this.
 pub(super) fn leave(model: &mut Model, said: Option<Result<&str, &str>>, effects: &mut Vec<Effect>) {
-    model.answering = None;
+    put_aside(model);
     if let Some(view) = model.open::<BoardView>() {
         view.list.said = said.as_ref().map(report);
     }
@@ -349,8 +426,16 @@ pub(super) fn on_reply(
             pass_on(model, asked, effects);
         }
         Some(None) | None => {
-            if let Err(error) = answer {
-                answering.model.remark(&error);
+            let given = answering.given.take();
+            match answer {
+                Ok(_) => answering.has_answered = true,
+                Err(error) => {
+                    if let Some(prompts) = given {
+                        let inner = &mut answering.model;
+                        (inner.overlays, inner.approvals) = prompts;
+                    }
+                    say(model, &error);
+                }
             }
             look_at_questions(model, effects);
         }

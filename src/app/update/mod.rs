@@ -72,7 +72,7 @@ use super::msg::{Msg, StampedMsg};
 use super::overlays::overlay::Overlay;
 use super::printable::Printable;
 use super::request::NO_TICKET;
-use tau_protocol::command::{Queue, TaskCommand};
+use tau_protocol::command::{AgentCommand, Queue, SessionChange, SessionCommand, TaskCommand};
 use tau_protocol::query::Query;
 
 pub use boot::boot;
@@ -99,6 +99,7 @@ pub fn update(mut model: Model, stamped: StampedMsg) -> (Model, Vec<Effect>) {
             expire(&mut model);
             overlays::end_wait(&mut model, &mut effects);
             answering::end_wait(&mut model, &mut effects);
+            place::end_unfinished(&mut model);
             if model.coming_mode.is_some_and(|(_, at)| model.now >= at) {
                 approval::apply_coming_mode(&mut model, &mut effects);
             }
@@ -140,9 +141,22 @@ pub fn update(mut model: Model, stamped: StampedMsg) -> (Model, Vec<Effect>) {
     for effect in &effects {
         if let Effect::Agent(command) = effect {
             model.status.mirror.apply_command(command);
+            model.goes_elsewhere |= goes_elsewhere(command);
         }
     }
     (model, effects)
+}
+
+/// Whether a command goes to another place of the conversation, whose end is then shown.
+fn goes_elsewhere(command: &AgentCommand) -> bool {
+    matches!(
+        command,
+        AgentCommand::Session(
+            SessionCommand::Undo { .. }
+                | SessionCommand::Redo { .. }
+                | SessionCommand::Change(SessionChange::GoTo { .. })
+        )
+    )
 }
 
 fn expire(model: &mut Model) {

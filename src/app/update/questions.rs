@@ -1,5 +1,6 @@
 //! Questions of the agent: where they appear, and what remains when they go.
 
+use super::place;
 use crate::approval::QUIET;
 use crate::model::Model;
 use crate::overlays::overlay::Overlay;
@@ -26,6 +27,7 @@ pub(super) fn ask(model: &mut Model, dialog: Overlay) {
     let first = model.overlays.iter().position(|overlay| overlay.question().is_some());
     let secret = model.overlays.iter().position(Overlay::is_secret);
     model.overlays.insert(first.or(secret).unwrap_or(model.overlays.len()), dialog);
+    place::resume_answers(model);
 }
 
 /// Removes the questions with these ids, which were answered on another screen or withdrawn. A text that was typed
@@ -41,6 +43,7 @@ pub(super) fn withdraw(model: &mut Model, is_gone: impl Fn(&str) -> bool) {
         let typed = overlay.typed_text();
         if !typed.is_empty() {
             model.composer.paste(&typed);
+            model.remark("the question is gone; what you typed is in the draft");
         }
         if !typed.is_empty() || overlay.takes_words() {
             model.enter_held = Some(until);

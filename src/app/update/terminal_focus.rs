@@ -66,6 +66,10 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> b
 }
 
 fn is_typed_ahead(model: &mut Model, key: Key) -> bool {
+    // Whoever types on has not seen yet that the prompt is gone.
+    if key.typed_char().is_some() && model.enter_held.is_some_and(|until| model.now < until) {
+        model.enter_held = Some(model.now + QUIET);
+    }
     let until = if key.code == KeyCode::Enter {
         model.typed_ahead.max(model.enter_held)
     } else {
