@@ -74,7 +74,7 @@ fn what_is_typed_on_the_board_stays_while_its_session_is_out_of_reach() {
     screen.type_keys("\r");
     screen.wait_until("the text is back", |cells| {
         let text = cells.contents();
-        text.contains("does not answer") && text.contains("Which colour?") && text.contains("mauve")
+        text.contains("is suspended") && text.contains("Which colour?") && text.contains("mauve")
     });
     kill_process(host, Signal::CONT).unwrap();
     std::thread::sleep(QUIET);
@@ -157,9 +157,7 @@ fn a_session_that_is_open_elsewhere_is_renamed_in_the_list() {
     let other = other_terminal(&home, &format!("$TAU_BIN attach {id}"));
     other.wait_for("Which colour?");
     screen.type_keys("/resume\r");
-    screen.wait_for("choose");
-    screen.type_keys("\x1b[B");
-    screen.wait_for("ctrl+r");
+    screen.wait_for("1/1");
     screen.type_keys("\x12");
     screen.type_keys("Colours\r");
     screen.wait_for("session renamed");

@@ -71,7 +71,8 @@ fn the_place_stays_when_the_conversation_is_opened_again_elsewhere() {
     };
     let mut screen = Screen::new();
     open(&mut screen, 4);
-    screen.keys("<ctrl+home><pagedown><pagedown><pagedown><pagedown>");
+    screen.keys("<ctrl+home>");
+    (0..8).for_each(|_| screen.keys("<pagedown>"));
     let read = shown(&mut screen);
     assert!(read.iter().any(|row| row.contains("answer 1.")), "{read:#?}");
     for count in [3, 2, 4] {
