@@ -247,3 +247,16 @@ async fn events_of_helpers_are_sent_to_those_who_want_them() {
         "the call of the session"
     );
 }
+
+#[tokio::test]
+async fn the_list_of_tools_says_whether_helpers_are_on() {
+    let home = Home::new(|_| says_using("done", 10)).await;
+    let on = "[helpers]\nenabled = true\n";
+    let chosen = format!("tools = [\"read\"]\n{on}");
+    for (settings, state) in [(on, "on"), (chosen.as_str(), "on"), ("", "off")] {
+        std::fs::write(home.config().join("config.toml"), settings).unwrap();
+        let listed = run(home.program().arg("tools"), None).await;
+        let line = listed.out.lines().find(|line| line.contains(" delegate ")).unwrap();
+        assert!(line.starts_with(&format!("{state} ")), "{settings}: {line}");
+    }
+}

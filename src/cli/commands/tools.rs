@@ -24,6 +24,7 @@ use tau_agent::permissions::{CallFacts, Verdict};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau_tools::bash::Bash;
+use tau_tools::delegate;
 use tau_tools::path_text;
 use tau_tools::scratch::Scratch;
 use tau_tools::{
@@ -81,7 +82,9 @@ pub(crate) fn run(args: &ToolsArgs) -> Result<Exit, Refusal> {
 
 /// Whether a built-in tool is on, off, or on in the modes that ask about commands.
 fn state(here: &Here, row: &BuiltInTool) -> &'static str {
-    match (&here.environment.settings.tools, row.offered) {
+    let settings = &here.environment.settings;
+    match (&settings.tools, row.offered) {
+        _ if row.name == delegate::NAME && settings.helpers.enabled() => "on",
         (Some(chosen), _) if chosen.iter().any(|name| name == row.name) => "on",
         (Some(_), _) => "off",
         (None, Availability::Always) => "on",
