@@ -1,6 +1,7 @@
 //! Background jobs, through the program itself: headless, in a terminal, and over RPC.
 
 pub(crate) mod screen;
+mod stopped;
 pub(crate) mod wire;
 
 use std::path::{Path, PathBuf};

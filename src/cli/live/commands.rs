@@ -38,7 +38,7 @@ use tau_tools::process::left;
 
 /// The report that there was nothing to stop.
 pub(crate) const NOTHING_RUNS: &str = "nothing runs in this session";
-/// Interval at which `tau wait` looks at the record of a session.
+/// Interval at which `tau wait` and `tau stop` look at the record of a session.
 const LOOK: Duration = Duration::from_millis(50);
 /// The time for which the process of a session that nobody watches may take to end after its run. Who has waited
 /// finds the session free.
@@ -321,17 +321,32 @@ fn stop_run(id: &str) -> Exit {
         named.check_reach()?;
         let network = named.environment.settings.network();
         let others = Others::new(named.environment.paths.clone(), network);
-        if !others.stop(&named.id).await.map_err(Refusal::config)? {
-            let hosts = record::hosts(&named.environment.paths);
-            let left =
-                left::all_beside(&hosts).into_iter().filter(|process| process.is_of(&named.id)).count();
-            match left {
-                0 => warn(NOTHING_RUNS),
-                _ => warn(&format!("{NOTHING_RUNS} but background jobs; `tau jobs` lists and stops them")),
+        let is_stopped = others.stop(&named.id).await.map_err(Refusal::config)?;
+        match (is_stopped, processes_after_run(&named).await) {
+            (true, 0) => {}
+            (true, _) => warn("its background jobs continue; `tau jobs` lists and stops them"),
+            (false, 0) => warn(NOTHING_RUNS),
+            (false, _) => {
+                warn(&format!("{NOTHING_RUNS} but background jobs; `tau jobs` lists and stops them"))
             }
         }
         Ok(Exit::Ok)
     })
+}
+
+/// The number of a session's processes that still run once its run has ended, which is waited for a moment.
+async fn processes_after_run(named: &NamedSession) -> usize {
+    let count = || {
+        let hosts = record::hosts(&named.environment.paths);
+        left::all_beside(&hosts).into_iter().filter(|process| process.is_of(&named.id)).count()
+    };
+    let is_at_work =
+        || record::of(&named.environment.paths, &named.id).is_some_and(|found| found.state().is_at_work());
+    let end = Instant::now() + ENDING;
+    while count() > 0 && is_at_work() && Instant::now() < end {
+        tokio::time::sleep(LOOK).await;
+    }
+    count()
 }
 
 /// Runs `tau send`; returns the program's end.
