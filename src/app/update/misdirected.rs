@@ -65,7 +65,8 @@ pub(super) fn refuses(model: &mut Model, text: &str) -> bool {
     let text = text.trim();
     let refuses = is_command(model, text) && model.misdirected.refuses(text);
     if refuses {
-        model.remark(&format!("`{text}` is a command; enter again sends it as your answer, esc leaves"));
+        let word = text.split_whitespace().next().unwrap_or_default();
+        model.remark(&format!("`{word}` is a command; enter again sends it as your answer, esc leaves"));
     }
     refuses
 }
