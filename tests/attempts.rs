@@ -206,7 +206,7 @@ async fn one_limit_of_dollars_counts_all_attempts() {
     let ended =
         tau(&home, &["-n", "3", "--model", "own/a", "--max-cost", "0.3", "--until", "false", "go"]).await;
     assert_eq!(ended.code, 5, "{}{}", ended.out, ended.err);
-    assert!(ended.err.contains("the limit of dollars for all attempts was reached"), "{}", ended.err);
+    assert!(ended.err.contains("stopped: all attempts together have cost $0.3"), "{}", ended.err);
     let asked = home.server.requests().len();
     assert!(
         (30..=36).contains(&asked),

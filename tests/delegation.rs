@@ -1,6 +1,7 @@
 //! Helpers, through the program itself: headless, and in a terminal.
 
 mod again;
+mod caps;
 mod elsewhere;
 mod kinds;
 mod screen;
@@ -318,7 +319,8 @@ async fn an_abort_ends_the_whole_tree() {
         _ => bash(&command),
     })
     .await;
-    let mut child = home.tau(&["-p", "go"]).spawn().unwrap();
+    let mut command = home.tau(&["-p", "go"]);
+    let child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
     while alive(&nap).len() < 4 {
         assert!(begun.elapsed() < SOON, "{:?}", alive(&nap));
@@ -326,9 +328,12 @@ async fn an_abort_ends_the_whole_tree() {
     }
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let ended = child.wait().in_time("the end").await.unwrap();
-    assert_eq!(ended.code(), Some(130));
+    let ended = child.wait_with_output().in_time("the end").await.unwrap();
+    assert_eq!(ended.status.code(), Some(130));
     gone(&nap).await;
+    // Five answers: two by the parent's helper, and one by each other agent.
+    let err = String::from_utf8(ended.stderr).unwrap();
+    assert!(err.contains("stopped process ") && err.contains("this session has cost $0.0"), "{err}");
     // What it did is in the sessions of all four.
     assert_eq!(home.sessions().len(), 4);
 }

@@ -364,6 +364,7 @@ fn minus(sum: &Usage, usage: &Usage) -> Usage {
         output: sum.output.saturating_sub(usage.output),
         cache_read: sum.cache_read.saturating_sub(usage.cache_read),
         cache_write: sum.cache_write.saturating_sub(usage.cache_write),
+        estimated: sum.estimated,
         ..Usage::default()
     };
     rest.cost.total = (sum.cost.total - usage.cost.total).max(0.0);

@@ -285,8 +285,10 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
         }),
         StatusPart::Cost => match (total.cost.total > 0.0, status.priced) {
             _ if !counted => None,
-            (true, true) => Some(cost(total.cost.total, fit.short)),
-            (true, false) => Some(format!("{}+?", cost(total.cost.total, fit.short))),
+            (true, priced) => {
+                let (about, more) = (if total.estimated { "~" } else { "" }, if priced { "" } else { "+?" });
+                Some(format!("{about}{}{more}", cost(total.cost.total, fit.short)))
+            }
             (false, false) => (fit.short < Short::Cost).then(|| "$?".to_owned()),
             (false, true) => None,
         },

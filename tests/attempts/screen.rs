@@ -233,7 +233,7 @@ async fn a_goal_decides_and_what_is_missing_is_said() {
         // The limit of dollars is one for all of them.
         enter(screen, "/attempts 3 --until false --model own/b more");
         close(screen);
-        screen.wait_for("stopped: the limit of dollars for all attempts was reached");
+        screen.wait_for("stopped: all attempts together have cost $0.0");
         enter(screen, "/mode plan");
         screen.wait_for("◇ plan");
         enter(screen, "/attempts 2 go");
@@ -254,6 +254,7 @@ async fn attempts_count_for_the_limit_of_the_session() {
             screen.wait_for("2 × limit reached");
             close(screen);
             screen.wait_for("the attempts have ended");
+            screen.wait_for("all attempts together");
             enter(screen, "/attempts 2 --until false again");
             screen.wait_for("session_cost allows $1");
             enter(screen, "hello");

@@ -197,6 +197,9 @@ async fn a_session_with_jobs_can_be_left_running() {
         screen.wait_for("› Leave the session running");
         screen.type_keys("\r");
         screen.wait_for("the session continues: tau attach ");
+        screen.wait_for("stopped ");
+        screen.wait_for(&format!(" continues: sleep {}", naps[0]));
+        assert!(screen.text().contains(&format!(": sleep {}", naps[1])), "{}", screen.text());
         // Longer than the process of a session at rest stays.
         std::thread::sleep(std::time::Duration::from_millis(800));
         assert_eq!(alive(nap).len(), 1, "it continues");

@@ -123,3 +123,28 @@ async fn nothing_is_asked_above_the_limit_and_every_request_counts() {
     let spent: f64 = spent.lines().map(|line| line.split(' ').nth(1).unwrap().parse::<f64>().unwrap()).sum();
     assert!((spent - 1.3).abs() < 1e-6, "{spent}");
 }
+
+#[tokio::test]
+async fn a_helper_that_is_opened_again_counts_in_the_limit_of_its_tree() {
+    let home = home("session_cost = 0.35", |asked| match (asked.is_helper(), asked.results().len()) {
+        (false, 0) => calls_all(&[delegate(json!({ "task": "x" }))], 100),
+        _ => says_using("done", 100),
+    })
+    .await;
+    let ended = home.print(&["go"]).await;
+    assert_eq!((ended.code, home.asked().len()), (0, 3), "{}", ended.err);
+    let ids = |is_helper: bool| {
+        let of_kind = |(header, _): &(Value, String)| header["helper"].is_string() == is_helper;
+        let found = home.sessions().into_iter().find(of_kind).unwrap();
+        found.0["id"].as_str().unwrap().to_owned()
+    };
+    let (helper, parent) = (ids(true), ids(false));
+    let reached = "this session has cost $0.4000; session_cost allows $0.35";
+    for (session, code, asked) in [(&helper, 0, 4), (&parent, 5, 4), (&helper, 5, 4)] {
+        let ended = home.print(&["--session", session, "more"]).await;
+        assert_eq!((ended.code, home.asked().len()), (code, asked), "{}", ended.err);
+        assert!(code == 0 || ended.err.contains(reached), "{}", ended.err);
+        // A notice of print mode names no command of the screen.
+        assert!(code == 0 || ended.err.contains("raise session_cost in config.toml"), "{}", ended.err);
+    }
+}

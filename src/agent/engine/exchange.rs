@@ -12,6 +12,8 @@ use super::hooks::Hooks;
 use super::state::Engine;
 use crate::engine::base::fitted_pictures::{UnseenPictures, count_pictures, has_pictures};
 use crate::engine::base::panics::{catch_panic, catch_stream_panic};
+use crate::engine::base::spending::SpentLimit;
+use crate::engine::queries::session_usage;
 use crate::provider::assemble::Assembler;
 use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
 use tau_protocol::event::NoticeLevel;
@@ -27,6 +29,8 @@ pub(crate) enum ExchangeEnd {
     Complete,
     /// The run is to stop.
     Stopped,
+    /// It was not sent: money or tokens are used up.
+    Limited(SpentLimit),
     Failed(Failure),
 }
 
@@ -48,7 +52,7 @@ pub(crate) trait Exchange {
     fn receive(&mut self, event: StreamEvent);
 
     /// The answer received so far.
-    fn answer(&self) -> &Assembler;
+    fn answer(&mut self) -> &mut Assembler;
 
     /// The name of the answer in error messages.
     const ANSWER: &'static str;
@@ -56,15 +60,27 @@ pub(crate) trait Exchange {
 
 /// Sends a request and reads the answer to its end.
 pub(crate) async fn send<E: Exchange>(exchange: &mut E) -> ExchangeEnd {
-    match try_send(exchange).await {
+    let request = match prepare(exchange).await {
+        None => return ExchangeEnd::Stopped,
+        Some(Ok(request)) => request,
+        Some(Err(failure)) => return ExchangeEnd::Failed(failure),
+    };
+    // No wait lies between this and the request.
+    if let Some(limit) = exchange.engine().meters.used.spent_limit() {
+        return ExchangeEnd::Limited(limit);
+    }
+    let sent = session_usage::of_request(&request);
+    let end = match receive(exchange, request).await {
         None => ExchangeEnd::Stopped,
         Some(Ok(())) => ExchangeEnd::Complete,
         Some(Err(failure)) => ExchangeEnd::Failed(failure),
-    }
+    };
+    session_usage::estimate_missing(exchange.answer(), sent);
+    end
 }
 
-/// `None` when the run is to stop.
-async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> {
+/// The request with everything that it needs; `None` when the run is to stop.
+async fn prepare<E: Exchange>(exchange: &mut E) -> Option<Result<ModelRequest, Failure>> {
     let (keys, model) = (exchange.engine().config.keys.clone(), exchange.model());
     let key = match attend_unless_stopped(exchange.engine(), async move { keys.key(&model).await }).await? {
         Ok(key) => key,
@@ -93,7 +109,11 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
     } else {
         messages
     };
-    let request = ModelRequest { key, ..exchange.request(messages) };
+    Some(Ok(ModelRequest { key, ..exchange.request(messages) }))
+}
+
+/// Sends the request and reads the answer; `None` when the run is to stop.
+async fn receive<E: Exchange>(exchange: &mut E, request: ModelRequest) -> Option<Result<(), Failure>> {
     let transport = exchange.engine().config.transport.clone();
     let cancel = exchange.engine().current.stop.child_token();
     let stream = match catch_panic(async { transport.stream(request, cancel) }).await {

@@ -75,6 +75,7 @@ pub(crate) fn save_and_report(engine: &mut Engine) {
     let saved = engine.config.session.append_custom_later(ENTRY, json!(goal));
     engine.report_save_result(saved);
     engine.emit(SessionEvent::GoalChanged { goal });
+    limit_meter(engine);
 }
 
 /// The goal, with masked secrets.
@@ -143,10 +144,9 @@ pub(crate) fn begin_round(engine: &mut Engine) {
     save_and_report(engine);
 }
 
-/// The limit of the goal that forbids another request, if one is reached.
-pub(crate) fn reached_limit(engine: &Engine) -> Option<RunEnd> {
-    let most = engine.goal.active()?.limits.dollars?;
-    (engine.goal.cost(engine.meters.used.usage().cost.total) >= most).then_some(RunEnd::Dollars)
+/// Tells the meter of the run what the goal may still cost, so that helpers are held to it too.
+pub(crate) fn limit_meter(engine: &Engine) {
+    engine.meters.used.limit_goal(engine.goal.budget());
 }
 
 /// Moves the goal to a state that ends its work.

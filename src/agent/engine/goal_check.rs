@@ -67,7 +67,7 @@ pub(crate) async fn at_end(engine: &mut Engine, called: bool) -> Option<Message>
     let end = match () {
         () if engine.goal.idle >= MAX_IDLE => Some(RunEnd::GivenUp),
         () if most.is_some_and(|most| rounds >= most) => Some(RunEnd::Rounds),
-        () => goal::reached_limit(engine),
+        () => engine.meters.used.spent_limit().map(|limit| limit.end),
     };
     if end.is_some() {
         engine.meters.ended_by = end;

@@ -13,6 +13,8 @@ use tau_protocol::run::RetryMode;
 
 /// The type of the entries that record until when a provider accepts no requests.
 const QUOTA_ENTRY: &str = "tau.quotaWait";
+/// Time between two looks at what was spent elsewhere: by helpers, or by other processes.
+const LOOKS: Duration = Duration::from_secs(1);
 /// Shorter waits are not recorded.
 const KEPT_MS: u64 = 30_000;
 
@@ -44,6 +46,8 @@ pub(crate) fn remaining_wait(engine: &Engine) -> Option<u64> {
 /// The outcome of a wait.
 pub(crate) enum WaitEnd {
     Elapsed,
+    /// Money or tokens were used up elsewhere in the meantime: the request is not to be sent.
+    Limited,
     /// The user ended the wait: the request has failed.
     GivenUp,
     /// The run is to stop.
@@ -54,10 +58,17 @@ pub(crate) enum WaitEnd {
 pub(crate) async fn wait(engine: &mut Engine, delay_ms: u64) -> WaitEnd {
     let given_up = CancellationToken::new();
     engine.current.retry_wait = given_up.clone();
+    let meter = engine.meters.used.clone();
+    let limited = async move {
+        while meter.spent_limit().is_none() {
+            tokio::time::sleep(LOOKS).await;
+        }
+    };
     let wait = async move {
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(delay_ms)) => WaitEnd::Elapsed,
             () = given_up.cancelled() => WaitEnd::GivenUp,
+            () = limited => WaitEnd::Limited,
         }
     };
     engine.goal.waits_for_provider = true;

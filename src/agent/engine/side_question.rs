@@ -20,6 +20,7 @@ use crate::engine::base::clock::now;
 use crate::engine::base::fitted_pictures::{FittedPictures, has_pictures};
 use crate::engine::base::panics::catch_panic;
 use crate::engine::base::side_place::{MAX_QUESTIONS, SideNews};
+use crate::engine::queries::session_usage;
 use crate::provider::assemble::Assembler;
 use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Transport};
 use tau_protocol::event::{Delta, TaskEvent};
@@ -35,7 +36,7 @@ pub(crate) fn ask(engine: &mut Engine, id: String, question: &str) {
         () if engine.config.model.is_none() => Some("no model selected; choose one with /model".to_owned()),
         () if question.trim().is_empty() => Some("nothing to ask".to_owned()),
         () if engine.side.is_full() => Some(format!("{MAX_QUESTIONS} side questions are already open")),
-        () => engine.meters.used.overspent().map(|limit| limit.why),
+        () => engine.meters.used.spent_limit().map(|limit| limit.why),
     };
     let Some(model) = engine.config.model.clone().filter(|_| refusal.is_none()) else {
         return engine.emit(TaskEvent::SideAnswerEnded { id, usage: Usage::default(), error: refusal });
@@ -65,7 +66,7 @@ pub(crate) fn report(engine: &mut Engine, news: SideNews) {
         SideNews::Delta { id, text } => engine.emit(TaskEvent::SideAnswer { id, text }),
         SideNews::Ended { id, usage, error } => {
             if usage != Usage::default() {
-                engine.meters.used.spend(&usage);
+                session_usage::meter_usage(engine, &usage);
                 let saved = engine.config.session.append_usage(json!(usage));
                 engine.report_save_result(saved);
             }
@@ -135,6 +136,7 @@ impl Asking {
     async fn run(self, pieces: mpsc::UnboundedSender<SideNews>, stop: CancellationToken) -> SideNews {
         let id = self.id.clone();
         let mut assembler = Assembler::new(&self.request.model, now());
+        let sent = session_usage::of_request(&self.request);
         let work = catch_panic(self.stream(pieces, stop.clone(), &mut assembler));
         let error = match stop.run_until_cancelled(work).await {
             None => Some(STOPPED.to_owned()),
@@ -142,6 +144,7 @@ impl Asking {
             Some(Ok(Err(failure))) => Some(failure.to_string()),
             Some(Ok(Ok(()))) => None,
         };
+        session_usage::estimate_missing(&mut assembler, sent);
         let usage = assembler.usage();
         let message = assembler.message();
         let error = error.or_else(|| match message.stop_reason {

@@ -26,15 +26,15 @@ use tau_protocol::event::{Delta, NoticeLevel, RunEvent, TurnEvent};
 use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall};
 use tau_protocol::model::Model;
 use tau_protocol::plan_limits::PlanLimits;
-use tau_protocol::run::RunEnd;
 use tau_tools::invisible;
 
 /// The error message of an aborted answer.
 const ABORTED: &str = "aborted";
 
 /// Asks the model until there is an answer, a failure that is not retried, or an abort. The message
-/// is in the session, and its `MessageEnd` reported, when this returns.
-pub(crate) async fn answer(run: &mut Run<'_>) -> Arc<Message> {
+/// is in the session, and its `MessageEnd` reported, when this returns. `None` if a limit ended the run before a
+/// request was sent.
+pub(crate) async fn answer(run: &mut Run<'_>) -> Option<Arc<Message>> {
     let retries = retries(run.engine);
     let mut turn = Turn {
         run,
@@ -46,7 +46,7 @@ pub(crate) async fn answer(run: &mut Run<'_>) -> Arc<Message> {
         half: Vec::new(),
     };
     if let Some(message) = turn.wait_on().await {
-        return message;
+        return Some(message);
     }
     loop {
         let mut attempt = turn.attempt();
@@ -54,10 +54,15 @@ pub(crate) async fn answer(run: &mut Run<'_>) -> Arc<Message> {
         let done = match end {
             ExchangeEnd::Complete => Some(turn.complete(attempt)),
             ExchangeEnd::Stopped => Some(turn.on_stop(attempt)),
+            ExchangeEnd::Limited(limit) => {
+                turn.end_retry(Some(&limit.why));
+                turn.run.engine.meters.ended_by = Some(limit.end);
+                return None;
+            }
             ExchangeEnd::Failed(failure) => turn.on_failure(attempt, failure).await,
         };
-        if let Some(message) = done {
-            return message;
+        if done.is_some() {
+            return done;
         }
     }
 }
@@ -158,8 +163,8 @@ impl Exchange for Request<'_, '_, '_> {
         }
     }
 
-    fn answer(&self) -> &Assembler {
-        &self.attempt.assembler
+    fn answer(&mut self) -> &mut Assembler {
+        &mut self.attempt.assembler
     }
 }
 
@@ -280,9 +285,6 @@ impl Turn<'_, '_> {
             Some((first, _)) => first,
             None => with_hint(failure),
         };
-        if matches!(self.run.reached_limit(), Some(RunEnd::Dollars | RunEnd::Day | RunEnd::Tokens)) {
-            return Some(self.give_up(attempt, &failure.to_string()));
-        }
         let delay_ms = match self.retries.after(&failure) {
             AfterFailure::Wait(delay_ms) => delay_ms,
             AfterFailure::GiveUp(_) if self.send_without(&attempt, &failure, true) => return None,
@@ -297,6 +299,9 @@ impl Turn<'_, '_> {
         } else {
             // A request costs money even if its answer never became a message.
             session_usage::spend(self.run.engine, attempt.assembler.usage());
+        }
+        if self.run.engine.meters.used.spent_limit().is_some() {
+            return None;
         }
         keep(self.run.engine, delay_ms);
         self.wait(delay_ms, error_message).await
@@ -320,7 +325,7 @@ impl Turn<'_, '_> {
             error_message: error_message.clone(),
         });
         match wait(self.run.engine, delay_ms).await {
-            WaitEnd::Elapsed => None,
+            WaitEnd::Elapsed | WaitEnd::Limited => None,
             WaitEnd::GivenUp => Some(self.give_up(self.attempt(), &error_message)),
             WaitEnd::Stopped => Some(self.on_stop(self.attempt())),
         }
@@ -339,6 +344,7 @@ impl Turn<'_, '_> {
         match compact::on_overflow(self.run.engine).await {
             CompactionEnd::Done => None,
             CompactionEnd::Aborted => Some(self.on_stop(self.attempt())),
+            CompactionEnd::Failed(_) if self.run.engine.meters.used.spent_limit().is_some() => None,
             CompactionEnd::Failed(_) if self.send_without(&self.attempt(), &failure, true) => None,
             CompactionEnd::Failed(why) => {
                 let is_same = why.contains(&failure.message);

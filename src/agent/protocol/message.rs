@@ -290,7 +290,7 @@ impl AssistantMessage {
     /// The size of the context with this answer, in tokens; `None` if the provider did not count it or it is
     /// incomplete.
     pub fn context(&self) -> Option<u64> {
-        if matches!(self.stop_reason, StopReason::Error | StopReason::Aborted) {
+        if matches!(self.stop_reason, StopReason::Error | StopReason::Aborted) || self.usage.estimated {
             return None;
         }
         let Usage { input, output, cache_read, cache_write, .. } = self.usage;

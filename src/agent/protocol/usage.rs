@@ -21,6 +21,9 @@ pub struct Usage {
     pub total_tokens: u64,
     /// US dollars. All zero if the price is unknown.
     pub cost: Cost,
+    /// Whether any of it is estimated from the texts, because the provider did not report it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl Usage {
@@ -36,6 +39,7 @@ impl Usage {
         self.cost.cache_read += other.cost.cache_read;
         self.cost.cache_write += other.cost.cache_write;
         self.cost.total += other.cost.total;
+        self.estimated |= other.estimated;
     }
 
     /// Makes this the use of a helper.
@@ -45,7 +49,7 @@ impl Usage {
         let cost = &self.cost;
         (report.input_cost, report.output_cost) = (cost.input, cost.output);
         (report.cache_read_cost, report.cache_write_cost) = (cost.cache_read, cost.cache_write);
-        report.cost = cost.total;
+        (report.cost, report.estimated) = (cost.total, self.estimated);
     }
 
     /// The cost in US dollars; `None` if tokens were used and their price is unknown.
@@ -70,6 +74,7 @@ pub fn helper_usage(details: &Details) -> Option<Usage> {
             cache_write: report.cache_write_cost,
             total: report.cost,
         },
+        estimated: report.estimated,
     })
 }
 

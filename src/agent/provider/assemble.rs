@@ -107,6 +107,12 @@ impl Assembler {
         self.usage
     }
 
+    /// Takes these numbers of tokens as the usage, which the provider has not reported.
+    pub(crate) fn estimate(&mut self, sent: u64, received: u64) {
+        let usage = Usage { input: sent, output: received, estimated: true, ..Usage::default() };
+        self.usage = self.usage_with_cost(usage);
+    }
+
     /// The failure of the answer, if any.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()

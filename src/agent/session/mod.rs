@@ -33,6 +33,7 @@ pub mod surrogates;
 pub(crate) mod survey;
 pub mod tail;
 pub mod tree;
+mod tree_cost;
 mod unread;
 pub mod unreported;
 pub(crate) mod usage;

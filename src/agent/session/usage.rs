@@ -13,7 +13,7 @@ use tau_protocol::message::Message;
 use tau_protocol::usage::{Usage, helper_usage};
 
 /// The beginning of the details of a helper's call.
-const HELPER: &[u8] = br#""kind":"helper""#;
+pub(super) const HELPER: &[u8] = br#""kind":"helper""#;
 
 /// The usage of entries.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -106,6 +106,7 @@ impl Settings {
             session: self.session_cost().limit(),
             day: self.day_cost().limit(),
             log: Some(Arc::new(SpendingFile::new(paths))),
+            shared: None,
         }
     }
 

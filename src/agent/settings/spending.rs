@@ -33,21 +33,51 @@ pub struct SpendingLimits {
     pub day: Option<f64>,
     /// Where costs are recorded, whether or not they are limited.
     pub log: Option<Arc<dyn SpendingLog>>,
+    /// The budget that the agent has together with others.
+    pub shared: Option<Arc<SharedBudget>>,
+}
+
+/// A budget of several agents in this process, in US dollars.
+#[derive(Debug)]
+pub struct SharedBudget {
+    most: f64,
+    spent: Mutex<f64>,
+    /// The setting or flag that it comes from, with the number.
+    origin: String,
+}
+
+impl SharedBudget {
+    /// A budget of `most` dollars; `origin` is a part of a sentence.
+    pub fn new(most: f64, origin: &str) -> Self {
+        SharedBudget { most, spent: Mutex::default(), origin: origin.to_owned() }
+    }
+
+    /// Adds the cost of a request.
+    pub fn add(&self, dollars: f64) {
+        *self.spent.lock() += dollars;
+    }
+
+    /// Tells that the budget is used up, if it is.
+    pub fn reached_limit(&self) -> Option<String> {
+        let (spent, SharedBudget { most, origin, .. }) = (*self.spent.lock(), self);
+        (spent >= *most).then(|| format!("all attempts together have cost ${spent:.4}; {origin}"))
+    }
 }
 
 impl SpendingLimits {
     pub(crate) fn is_limited(&self) -> bool {
-        self.session.is_some() || self.day.is_some()
+        self.session.is_some() || self.day.is_some() || self.shared.is_some()
     }
 }
 
 impl fmt::Debug for SpendingLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SpendingLimits { session, day, log } = self;
+        let SpendingLimits { session, day, log, shared } = self;
         f.debug_struct("SpendingLimits")
             .field("session", session)
             .field("day", day)
             .field("log", &log.is_some())
+            .field("shared", shared)
             .finish()
     }
 }

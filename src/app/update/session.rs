@@ -44,7 +44,11 @@ pub(super) fn show(model: &mut Model) {
         None => "in memory only".to_owned(),
     };
     let total = &status.total_with_helpers();
-    let money = if status.priced { format!("${:.4}", total.cost.total) } else { "price unknown".to_owned() };
+    let money = match (status.priced, total.estimated) {
+        (true, false) => format!("${:.4}", total.cost.total),
+        (true, true) => format!("about ${:.4}", total.cost.total),
+        (false, _) => "price unknown".to_owned(),
+    };
     let answers = status.mirror.model.as_ref().map_or_else(
         || "no model".to_owned(),
         |ai| format!("{}/{} · thinking {}", ai.provider, ai.id, status.mirror.thinking.name()),

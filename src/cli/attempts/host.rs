@@ -44,6 +44,8 @@ pub(crate) struct HostOrder {
     pub directory: PathBuf,
     /// The most that all may cost together, in US dollars.
     pub most: Option<f64>,
+    /// The setting or flag that this comes from, as a part of a sentence.
+    pub limit: String,
 }
 
 impl HostOrder {
@@ -341,7 +343,8 @@ mod tests {
             spent: 0.0,
             session: String::new(),
         };
-        let order = HostOrder { order, directory: "/x".into(), most: Some(2.0) };
+        let order =
+            HostOrder { order, directory: "/x".into(), most: Some(2.0), limit: "--max-cost".to_owned() };
         let flags = ["-c", "--temperature", "1", "--max-cost", "9", "--trust", "--model", "z", "a prompt"];
         let args = order.clone().arguments(&flags.map(OsString::from));
         assert_eq!((args.attempts, args.until.as_deref(), args.max_cost), (Some(3), Some("make"), Some(2.0)));

@@ -1,52 +1,39 @@
-//! Counts the spending of all attempts, and notes which have reached their goals.
+//! Notes what attempts spend, and which have reached their goals.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
 use crate::headless::json::spending::Spending;
 use tau_agent::engine::task::AgentHandle;
 use tau_protocol::event::{AgentEvent, SessionEvent};
 use tau_protocol::goal::GoalState;
+use tau_protocol::session_meter::SessionMeter;
 
 /// Number of events on their way to a front end.
 const EVENTS: usize = 64;
-
-/// The spending of all attempts, and its limit.
-#[derive(Debug)]
-pub(super) struct Budget {
-    /// US dollars.
-    most: Option<f64>,
-    spent: Mutex<Vec<f64>>,
-    pub used_up: Notify,
-}
-
-impl Budget {
-    /// A budget of so many dollars, for so many attempts.
-    pub fn new(most: Option<f64>, count: usize) -> Self {
-        Budget { most, spent: Mutex::new(vec![0.0; count]), used_up: Notify::new() }
-    }
-
-    /// Notes what an attempt has spent so far.
-    fn note(&self, index: usize, dollars: f64) {
-        let mut spent = self.spent.lock();
-        if let Some(own) = spent.get_mut(index) {
-            *own = dollars;
-        }
-        if self.most.is_some_and(|most| spent.iter().sum::<f64>() >= most) {
-            self.used_up.notify_one();
-        }
-    }
-}
 
 /// The spending and the goal of one attempt.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AttemptStats {
     pub spending: Spending,
+    /// Counts helpers while they work, too.
+    meter: SessionMeter,
     pub reached: bool,
     /// The number of rounds so far.
     pub rounds: u32,
+}
+
+impl AttemptStats {
+    fn take(&mut self, event: &AgentEvent) {
+        self.spending.take(event);
+        self.meter.take(event);
+        if let AgentEvent::Session(SessionEvent::GoalChanged { goal }) = event {
+            self.reached = goal.as_ref().is_some_and(|goal| goal.state == GoalState::Reached);
+            self.rounds = goal.as_ref().map_or(self.rounds, |goal| goal.rounds);
+        }
+    }
 }
 
 /// Tracks the progress of all attempts, to report what has changed.
@@ -80,7 +67,7 @@ impl Progress {
         for (index, watched) in self.0.iter_mut().enumerate().filter(|(_, watched)| !watched.has_ended) {
             let now = {
                 let known = watched.known.lock();
-                (known.rounds, known.spending.dollars())
+                (known.rounds, known.meter.total().cost.total)
             };
             if now != watched.reported {
                 watched.reported = now;
@@ -92,27 +79,14 @@ impl Progress {
 }
 
 /// Counts the events of an agent, and forwards them to its front end.
-pub(super) fn attach_meter(
-    agent: AgentHandle,
-    index: usize,
-    budget: Arc<Budget>,
-) -> (AgentHandle, Arc<Mutex<AttemptStats>>) {
+pub(super) fn attach_meter(agent: AgentHandle) -> (AgentHandle, Arc<Mutex<AttemptStats>>) {
     let AgentHandle { commands, mut events, task } = agent;
     let (forward, passed) = mpsc::channel(EVENTS);
     let known = Arc::new(Mutex::new(AttemptStats::default()));
     let counted = Arc::clone(&known);
     tokio::spawn(async move {
         while let Some(event) = events.recv().await {
-            let dollars = {
-                let mut known = counted.lock();
-                known.spending.take(&event);
-                if let AgentEvent::Session(SessionEvent::GoalChanged { goal }) = &event {
-                    known.reached = goal.as_ref().is_some_and(|goal| goal.state == GoalState::Reached);
-                    known.rounds = goal.as_ref().map_or(known.rounds, |goal| goal.rounds);
-                }
-                known.spending.dollars()
-            };
-            budget.note(index, dollars);
+            counted.lock().take(&event);
             if forward.send(event).await.is_err() {
                 return;
             }

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::host::HostOrder;
-use super::meter::{AttemptStats, Budget, Progress, attach_meter};
+use super::meter::{AttemptStats, Progress, attach_meter};
 use super::{Attempt, Attempts, copies, recover, words};
 use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
@@ -30,6 +30,7 @@ use crate::process::{crash, plain};
 use crate::serve::live::HelperOf;
 use crate::worktrees;
 use tau_agent::settings::private_files::LockFile;
+use tau_agent::settings::spending::SharedBudget;
 use tau_protocol::attempt::MOST_ATTEMPTS;
 use tau_tools::counted::pluralize;
 use tau_tools::user_error::UserError;
@@ -49,11 +50,21 @@ struct Ready {
     agent: ComposedAgent,
 }
 
+/// Whoever begins attempts.
+struct Owner {
+    /// The session, if there is one.
+    session: Option<String>,
+    /// The setting or flag that limits what all may cost, as a part of a sentence.
+    limit: String,
+}
+
 /// Attempts that can begin.
 struct PreparedRun {
     attempts: Attempts,
     ready: Vec<Ready>,
     setup: Setup,
+    /// What all may cost together.
+    budget: Option<Arc<SharedBudget>>,
     /// Held until all have ended.
     _lock: LockFile,
 }
@@ -65,7 +76,15 @@ pub(crate) fn run(args: CliArgs) -> Exit {
         prompts::check_readable(setup)?;
         stdin_prompts::text(&setup.args.prompts)
     };
-    run_prompts(&args, read, is_json, None)
+    run_prompts(
+        &args,
+        read,
+        is_json,
+        Owner {
+            session: None,
+            limit: args.max_cost.map(|most| format!("--max-cost allows ${most}")).unwrap_or_default(),
+        },
+    )
 }
 
 /// Runs the attempts of a screen, which was started with these arguments; returns the program's end.
@@ -88,7 +107,8 @@ pub(crate) fn run_for_screen(arguments: &[OsString]) -> Exit {
     }
     let task = CliPrompt { text: order.order.task.clone(), images: Vec::new() };
     let session = Some(order.order.session.clone()).filter(|session| !session.is_empty());
-    run_prompts(&order.arguments(arguments), |_| Ok(vec![task]), true, session)
+    let owner = Owner { session, limit: order.limit.clone() };
+    run_prompts(&order.arguments(arguments), |_| Ok(vec![task]), true, owner)
 }
 
 /// Runs attempts at the prompts that are `read`, in the name of a session if there is one; returns the program's end.
@@ -96,7 +116,7 @@ fn run_prompts(
     args: &CliArgs,
     read: impl FnOnce(&Setup) -> Result<Vec<CliPrompt>, UserError>,
     is_json: bool,
-    session: Option<String>,
+    owner: Owner,
 ) -> Exit {
     let (plan, prompts) = match Plan::read(args, read) {
         Ok(read) => read,
@@ -109,7 +129,7 @@ fn run_prompts(
         is_one_of_several: true,
         ..PrintOptions::default()
     };
-    with_signals(async move |mut signals| match prepare(plan, session, &mut signals).await {
+    with_signals(async move |mut signals| match prepare(plan, owner, &mut signals).await {
         Ok(begun) => work(begun, options, is_json, signals).await,
         Err(refusal) => refusal.fail(),
     })
@@ -148,8 +168,10 @@ impl Plan {
     }
 
     /// Makes the copies, and composes an agent for each. Fails when `stop` is set while they are made.
-    fn begin(self, session: Option<String>, stop: &AtomicBool) -> Result<PreparedRun, Refusal> {
+    fn begin(self, owner: Owner, stop: &AtomicBool) -> Result<PreparedRun, Refusal> {
         let Plan { args, models, setup, task } = self;
+        let Owner { session, limit } = owner;
+        let budget = setup.args.max_cost.map(|most| Arc::new(SharedBudget::new(most, &limit)));
         let (count, check) = (args.attempts.unwrap_or(1), args.until.as_deref().unwrap_or_default());
         let made = copies::make(&setup.paths, &setup.cwd, count, (check, &task), stop);
         let copies::NewAttempts { mut attempts, lock, notes } = made.map_err(Refusal::config)?;
@@ -165,7 +187,10 @@ impl Plan {
                 let setup = setup.continuing(&session).with_model()?;
                 attempt.session = session.info().id.clone();
                 attempt.model = setup.model.as_ref().map(|model| format!("{}/{}", model.provider, model.id));
-                let agent = setup.agent(session)?;
+                let mut agent = setup.agent(session)?;
+                // Theirs together; each alone has no other.
+                agent.config.limits.dollars = None;
+                agent.config.behavior.spending.shared.clone_from(&budget);
                 Ok(Ready { setup, agent })
             });
             match composed {
@@ -177,7 +202,7 @@ impl Plan {
             }
         }
         attempts.save(&setup.paths).map_err(Refusal::config)?;
-        Ok(PreparedRun { attempts, ready, setup, _lock: lock })
+        Ok(PreparedRun { attempts, ready, setup, budget, _lock: lock })
     }
 }
 
@@ -196,10 +221,10 @@ impl PreparedRun {
 }
 
 /// Makes the copies while watching for signals: the first one stops the copying and removes them, the second ends tau.
-async fn prepare(plan: Plan, session: Option<String>, signals: &mut Signals) -> Result<PreparedRun, Refusal> {
+async fn prepare(plan: Plan, owner: Owner, signals: &mut Signals) -> Result<PreparedRun, Refusal> {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
-    let mut begun = tokio::task::spawn_blocking(move || plan.begin(session, &stopped));
+    let mut begun = tokio::task::spawn_blocking(move || plan.begin(owner, &stopped));
     let mut ended = None;
     loop {
         tokio::select! {
@@ -225,7 +250,7 @@ async fn prepare(plan: Plan, session: Option<String>, signals: &mut Signals) -> 
 
 /// Runs all agents to their ends, and reports the results.
 async fn work(
-    PreparedRun { mut attempts, ready, setup, _lock }: PreparedRun,
+    PreparedRun { mut attempts, ready, setup, budget, _lock }: PreparedRun,
     options: PrintOptions,
     is_json: bool,
     mut signals: Signals,
@@ -236,14 +261,13 @@ async fn work(
             return refusal.fail();
         }
     }
-    let budget = Arc::new(Budget::new(setup.args.max_cost, ready.len()));
     let (stop, stopped) = watch::channel(None);
     let off_screen = OffScreen::start(setup.clone(), true);
     let (mut running, mut keeping) = (FuturesUnordered::new(), FuturesUnordered::new());
     let mut progress = Progress::default();
     for (index, one) in ready.into_iter().enumerate() {
         let place = place(&attempts, index);
-        let (known, agent) = spawn(one, index, place, &off_screen, options.clone(), &budget, &stopped);
+        let (known, agent) = spawn(one, index, place, &off_screen, options.clone(), &stopped);
         progress.watch(known);
         running.push(agent);
     }
@@ -252,12 +276,11 @@ async fn work(
             record(&words::start_record(&attempts, attempt));
         }
     }
-    let (mut caught_first, mut is_capped, mut signals_sent) = (None, false, 0_u32);
+    let (mut caught_first, mut signals_sent) = (None, 0_u32);
     let mut reports = tokio::time::interval(REPORTS);
     while !(running.is_empty() && keeping.is_empty()) {
         tokio::select! {
             Some((index, exit, took, known)) = running.next() => {
-                let exit = if is_capped && caught_first.is_none() && exit == Exit::Terminated { Exit::Limit } else { exit };
                 progress.stop_watching(index);
                 keeping.extend(keep_result(&attempts, index, exit, took, &known));
             }
@@ -278,11 +301,6 @@ async fn work(
                     stop.send_replace(Some((signals_sent, caught)));
                 }
             }
-            () = budget.used_up.notified(), if !is_capped => {
-                is_capped = true;
-                signals_sent += 1;
-                stop.send_replace(Some((signals_sent, CaughtSignal::Terminate)));
-            }
             _ = reports.tick() => {
                 let changed = progress.take_changes();
                 if is_json {
@@ -295,8 +313,9 @@ async fn work(
             }
         }
     }
-    if is_capped {
-        warn("stopped: the limit of dollars for all attempts was reached (--max-cost)");
+    let is_capped = attempts.attempts.iter().any(|attempt| attempt.exit_code == Some(Exit::Limit.code()));
+    if let Some(why) = budget.filter(|_| is_capped).and_then(|budget| budget.reached_limit()) {
+        warn(&format!("stopped: {why}"));
     }
     let exit = caught_first.and_then(CaughtSignal::exit).unwrap_or_else(|| attempts.exit());
     report(&attempts, &setup.args, exit, is_json)
@@ -341,13 +360,12 @@ fn spawn(
     place: HelperOf,
     off_screen: &OffScreen,
     options: PrintOptions,
-    budget: &Arc<Budget>,
     stopped: &watch::Receiver<Option<(u32, CaughtSignal)>>,
 ) -> (Arc<Mutex<AttemptStats>>, impl Future<Output = AttemptEnd> + use<>) {
     let number = index + 1;
     one.agent.notices.iter().for_each(|notice| warn(&format!("attempt {number}: {notice}")));
     let agent = off_screen.spawn(one.agent.config, one.agent.prompt, &one.setup, Some(place));
-    let (agent, known) = attach_meter(agent, index, Arc::clone(budget));
+    let (agent, known) = attach_meter(agent);
     let streams = PrintStreams {
         out: Box::new(tokio::io::sink()),
         out_is_terminal: false,

@@ -18,7 +18,7 @@ use super::progress::{BEAT, Liveliness, ProgressLine};
 use super::prompts::CliPrompt;
 use crate::compose::environment::{Connections, OnBadConfig};
 use crate::compose::profile::FrontEndProfile;
-use crate::process::exit::{Exit, without_numbers};
+use crate::process::exit::{Exit, warn, without_numbers};
 use crate::process::plain;
 use crate::process::signals::CaughtSignal;
 use crate::process::stderr::Stderr;
@@ -126,7 +126,10 @@ pub async fn run(
     if session.driver.stops.timed_out() {
         session.say("stopped: the time limit was reached (--timeout)");
     }
-    session.driver.shut_down(exit).await
+    let exit = session.driver.shut_down(exit).await;
+    let is_told = session.driver.stops.stopping().is_some() && !options.is_one_of_several;
+    session.driver.jobs.cost_line().filter(|_| is_told).iter().for_each(|line| warn(line));
+    exit
 }
 
 /// Length of a wait that is reported to the user, and the interval of reports after that.

@@ -11,6 +11,7 @@ use crate::compose::environment::paths;
 use crate::live::record;
 use tau_agent::AgentEvent;
 use tau_protocol::event::{SessionEvent, ShellEvent, TurnEvent};
+use tau_protocol::session_meter::SessionMeter;
 use tau_tools::details::Details;
 use tau_tools::jobs::{JobRow, JobState};
 use tau_tools::process::left::{self, LeftProcess};
@@ -27,6 +28,7 @@ pub(crate) struct StoppedJobs {
     processes: Vec<LeftProcess>,
     /// The sessions whose processes are meant; `None` for all that this process has started.
     sessions: Option<Vec<String>>,
+    meter: SessionMeter,
 }
 
 impl StoppedJobs {
@@ -73,6 +75,7 @@ impl StoppedJobs {
 
     /// Takes an event of the agent.
     pub fn take(&mut self, event: &AgentEvent) {
+        self.meter.take(event);
         if let Some(sessions) = &mut self.sessions {
             let new: Vec<&String> =
                 sessions_in(event).filter(|session| !sessions.contains(session)).collect();
@@ -89,21 +92,14 @@ impl StoppedJobs {
 
     /// A line for each process that was stopped or continues.
     pub fn lines(&self) -> Vec<String> {
-        let line = |job: &JobRow| match job.processes.as_slice() {
-            [] => vec![format!("stopped job {}: {}", job.id, plain::line(&job.command))],
-            processes => processes
-                .iter()
-                .map(|process| {
-                    format!(
-                        "stopped process {} of job {}: {}",
-                        process.pid,
-                        job.id,
-                        plain::line(&process.name)
-                    )
-                })
-                .collect(),
-        };
-        self.stopped.iter().flat_map(line).chain(self.others()).collect()
+        self.stopped.iter().flat_map(job_lines).chain(self.others()).collect()
+    }
+
+    /// The line about the money that the session has cost; `None` when it is nothing.
+    pub fn cost_line(&self) -> Option<String> {
+        let usage = self.meter.total();
+        let about = if usage.estimated { "about " } else { "" };
+        (usage.cost.total > 0.0).then(|| format!("this session has cost {about}${:.4}", usage.cost.total))
     }
 
     /// The lines about processes that are of no job.
@@ -142,6 +138,16 @@ fn line(process: &LeftProcess, now: &[LeftProcess]) -> String {
 /// Whether a process is of one of these sessions; without any, whether this process has started it.
 fn is_meant(sessions: &Option<Vec<String>>, process: &LeftProcess) -> bool {
     sessions.as_ref().is_none_or(|sessions| sessions.iter().any(|session| process.is_of(session)))
+}
+
+/// A line for each process of a job that is stopped.
+pub(crate) fn job_lines(job: &JobRow) -> Vec<String> {
+    let line =
+        |pid: i32, name: &str| format!("stopped process {pid} of job {}: {}", job.id, plain::line(name));
+    match job.processes.as_slice() {
+        [] => vec![format!("stopped job {}: {}", job.id, plain::line(&job.command))],
+        processes => processes.iter().map(|process| line(process.pid, &process.name)).collect(),
+    }
 }
 
 /// The sessions that an agent, or its helpers and theirs, work in, as far as the event tells them.

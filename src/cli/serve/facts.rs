@@ -222,10 +222,8 @@ impl Facts {
     pub fn last_line(&self) -> String {
         let retry = self.run.retry.as_ref().map(|(_, why)| waiting(why));
         let unsaved = self.unsaved.as_deref().filter(|_| self.is_saving);
-        let error = unsaved
-            .or(retry.as_deref())
-            .or(self.run.end.map(RunEnd::report))
-            .or(self.run.error.as_deref());
+        let error =
+            unsaved.or(retry.as_deref()).or(self.run.end.map(RunEnd::report)).or(self.run.error.as_deref());
         let text = error.or(self.run.answer.text()).unwrap_or_default();
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
         plain::line(line).chars().take(MAX_LINE).collect()

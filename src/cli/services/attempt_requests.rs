@@ -31,10 +31,13 @@ impl Services {
                 return Err(UserError::new(format!("{text} ${spent:.4}; session_cost allows ${most}"))
                     .remedy("raise session_cost in config.toml, or begin a session with /new"));
             }
-            Some(most) => Some(most - order.spent),
+            Some(most) => Some((most - order.spent, "session_cost leaves")),
         };
-        let most = [left, setup.args.max_cost].into_iter().flatten().min_by(f64::total_cmp);
-        Ok(HostOrder { order, directory: setup.project_dir.clone(), most })
+        let flag = setup.args.max_cost.map(|most| (most, "--max-cost allows"));
+        let least = [left, flag].into_iter().flatten().min_by(|one, other| one.0.total_cmp(&other.0));
+        let most = least.map(|(most, _)| most);
+        let limit = least.map(|(most, origin)| format!("{origin} ${most}")).unwrap_or_default();
+        Ok(HostOrder { order, directory: setup.project_dir.clone(), most, limit })
     }
 
     pub(super) fn list_attempts(&self) -> AttemptList {

@@ -75,6 +75,9 @@ pub struct HelperReport {
     /// True if the price of a model that it used is unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unpriced: bool,
+    /// True if any of it is estimated, because a provider did not report it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// The end of its answer so far.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub answer: String,

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::meter::GoalBudget;
 use tau_protocol::goal::Goal;
 use tau_protocol::message::BashExecution;
 
@@ -112,9 +113,11 @@ impl GoalPlace {
         }
     }
 
-    /// The cost of the goal when the run has cost `dollars`.
-    pub(crate) fn cost(&self, dollars: f64) -> f64 {
-        self.goal.as_ref().map_or(0.0, |goal| goal.dollars) + (dollars - self.counted).max(0.0)
+    /// The dollars that the goal may still cost, for the meter of the run.
+    pub(crate) fn budget(&self) -> Option<GoalBudget> {
+        let goal = self.active()?;
+        let most = goal.limits.dollars?;
+        Some(GoalBudget { most, until: self.counted + most - goal.dollars })
     }
 
     /// Records that the command with this id is the check, which `stop` ends; returns what waits for its end.
@@ -158,15 +161,18 @@ mod tests {
 
     #[test]
     fn what_a_run_costs_is_counted_once() {
-        let goal = Some(Goal::new("make".to_owned(), GoalLimits::default()));
+        let limits = GoalLimits { dollars: Some(1.5), ..GoalLimits::default() };
+        let goal = Some(Goal::new("make".to_owned(), limits));
         let mut place = GoalPlace { goal, ..GoalPlace::default() };
+        let until = |place: &GoalPlace| place.budget().map(|budget| budget.until);
         place.on_run_start();
-        assert_eq!(place.cost(0.5), 0.5);
+        assert_eq!(until(&place), Some(1.5));
         place.count(0.5);
         place.count(0.75);
-        assert_eq!(place.cost(1.0), 1.0);
+        assert_eq!(until(&place), Some(1.5), "of what the run has cost");
         // The next run has a meter of its own.
         place.on_run_start();
+        assert_eq!(until(&place), Some(0.75));
         place.count(0.25);
         assert_eq!(place.goal.map(|goal| goal.dollars), Some(1.0));
     }

@@ -1,9 +1,10 @@
 //! Measures the usage of a run against its limits.
 //!
 //! Failed and repeated requests count too. What a helper uses counts in its parent's run as well: the limits of
-//! a run are limits of the whole tree.
+//! a run are limits of the whole tree. Every request asks [`Meter::spent_limit`] just before it is sent.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
@@ -23,6 +24,17 @@ struct MeterState {
     above: Option<Meter>,
     /// The cost of the session before, and the limits of the session and of 24 hours; on the topmost meter.
     spending: Option<SessionSpending>,
+    /// Whether the user was told that usage is estimated; on the topmost meter.
+    has_told_of_estimates: AtomicBool,
+}
+
+/// The dollars that a goal may still cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct GoalBudget {
+    /// The limit of the goal.
+    pub(crate) most: f64,
+    /// The cost of the run at which it is reached.
+    pub(crate) until: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,24 +44,34 @@ struct RunBudget {
     /// The number of helpers that were started, with their own.
     helpers: u32,
     limits: RunLimits,
+    goal: Option<GoalBudget>,
 }
 
 impl RunBudget {
-    /// Whether this limit of a tree of runs is reached.
-    fn has_reached(&self, end: RunEnd) -> bool {
-        let RunBudget { usage, limits, .. } = self;
-        match end {
-            RunEnd::Dollars => limits.dollars.is_some_and(|most| usage.cost.total >= most),
-            RunEnd::Tokens => limits.tokens.is_some_and(|most| tokens(usage) >= most),
-            RunEnd::Turns
-            | RunEnd::Time
-            | RunEnd::Day
-            | RunEnd::Repeats
-            | RunEnd::Rounds
-            | RunEnd::GivenUp => false,
+    /// The limit of the tree below a run that is reached; `run` names that run.
+    fn reached_limit(&self, run: &str) -> Option<SpentLimit> {
+        let RunBudget { usage, limits, goal, .. } = self;
+        let (spent, tokens) = (usage.cost.total, tokens(usage));
+        if limits.dollars.is_some_and(|most| spent >= most) {
+            let why = format!("{run} has reached its cost limit (${spent:.4} so far)");
+            return Some(SpentLimit { end: RunEnd::Dollars, why, hint: CONTINUE });
         }
+        if limits.tokens.is_some_and(|most| tokens >= most) {
+            let why = format!("{run} has reached its token limit ({} so far)", pluralize(tokens, "token"));
+            return Some(SpentLimit { end: RunEnd::Tokens, why, hint: CONTINUE });
+        }
+        let GoalBudget { most, until } = goal.filter(|goal| spent >= goal.until)?;
+        let why = format!("the goal has cost ${:.4}; its limit is ${most}", most + spent - until);
+        Some(SpentLimit { end: RunEnd::Dollars, why, hint: "/goal resume grants as much again" })
+    }
+
+    fn is_limited(&self) -> bool {
+        self.limits.dollars.is_some() || self.limits.tokens.is_some() || self.goal.is_some()
     }
 }
+
+/// The hint to a run that was ended by a limit of its own.
+const CONTINUE: &str = "send a message to continue";
 
 impl Meter {
     /// The meter of a run of a session.
@@ -65,6 +87,10 @@ impl Meter {
     /// The meters that what is used here counts in: this one, and those above.
     fn chain(&self) -> impl Iterator<Item = &Meter> {
         std::iter::successors(Some(self), |meter| meter.0.above.as_ref())
+    }
+
+    fn topmost(&self) -> &Meter {
+        self.chain().last().unwrap_or(self)
     }
 
     /// Adds the usage of a request, whether or not it succeeded.
@@ -92,14 +118,6 @@ impl Meter {
         self.0.spending.iter().for_each(|spending| spending.add_before(dollars));
     }
 
-    /// The limit of the session or of 24 hours that is reached.
-    pub(crate) fn overspent(&self) -> Option<SpentLimit> {
-        self.chain().find_map(|meter| {
-            let of_run = meter.usage().cost.total;
-            meter.0.spending.as_ref()?.reached_limit(of_run)
-        })
-    }
-
     /// Counts a finished answer.
     pub(crate) fn count_answer(&self) {
         let mut used = self.0.used.lock();
@@ -113,8 +131,7 @@ impl Meter {
 
     /// Counts another helper, unless the whole tree has had `most`.
     pub(crate) fn takes_helper(&self, most: u32) -> bool {
-        let root = self.chain().last().unwrap_or(self);
-        if root.0.used.lock().helpers >= most {
+        if self.topmost().0.used.lock().helpers >= most {
             return false;
         }
         self.chain().for_each(|meter| {
@@ -129,41 +146,77 @@ impl Meter {
         self.0.used.lock().limits = *limits;
     }
 
-    /// The limit that forbids another request, if one is reached: of this run, or of a run above it.
+    /// Applies the limit of the goal, also to helpers.
+    pub(crate) fn limit_goal(&self, goal: Option<GoalBudget>) {
+        self.0.used.lock().goal = goal;
+    }
+
+    /// Ends the limits of the run, since it is over.
+    pub(crate) fn end_run(&self) {
+        let mut used = self.0.used.lock();
+        (used.limits, used.goal) = (RunLimits::default(), None);
+    }
+
+    /// The limit of money or tokens that forbids another request: of this run, of a run above it or its goal, of the
+    /// session, or of 24 hours.
+    pub(crate) fn spent_limit(&self) -> Option<SpentLimit> {
+        let of_runs = self.chain().enumerate().find_map(|(above, meter)| {
+            let run = match (above, &meter.0.above) {
+                (0, None) => "this run",
+                (0, Some(_)) => "this helper",
+                (_, Some(_)) => "the helper above this one",
+                (_, None) => "the whole run with its helpers",
+            };
+            meter.0.used.lock().reached_limit(run)
+        });
+        of_runs.or_else(|| {
+            let top = self.topmost();
+            top.0.spending.as_ref()?.reached_limit(top.usage().cost.total)
+        })
+    }
+
+    /// The limit that forbids another request, if one is reached.
     pub(crate) fn reached_limit(&self) -> Option<RunEnd> {
         let used = *self.0.used.lock();
         if used.limits.turns.is_some_and(|most| used.answers >= most) {
             return Some(RunEnd::Turns);
         }
-        let of_runs = self.chain().find_map(|meter| {
-            let used = *meter.0.used.lock();
-            [RunEnd::Dollars, RunEnd::Tokens].into_iter().find(|end| used.has_reached(*end))
-        });
-        of_runs.or_else(|| self.overspent().map(|limit| limit.end))
+        self.spent_limit().map(|limit| limit.end)
     }
 
-    /// The notice for a run that was ended by a limit.
-    pub(crate) fn notice(&self, end: RunEnd) -> String {
-        // The run whose limit it is may be one above.
-        let reached = self.chain().map(|meter| *meter.0.used.lock()).find(|used| used.has_reached(end));
-        let used = reached.unwrap_or_else(|| *self.0.used.lock());
-        match end {
-            RunEnd::Turns => {
-                format!("stopped after {}, the limit for a run", pluralize(u64::from(used.answers), "answer"))
-            }
-            RunEnd::Time => "stopped: the time limit of this run was reached".to_owned(),
-            RunEnd::Dollars => {
-                format!("stopped: this run has reached its cost limit (${:.4} so far)", used.usage.cost.total)
-            }
-            RunEnd::Day => "stopped: the cost limit of 24 hours was reached".to_owned(),
-            RunEnd::Tokens => {
-                let tokens = pluralize(tokens(&used.usage), "token");
-                format!("stopped: this run has reached its token limit ({tokens} so far)")
-            }
-            RunEnd::Repeats => "stopped: the model keeps repeating the same call".to_owned(),
-            RunEnd::Rounds => "stopped: the goal was not reached within its limit of rounds".to_owned(),
-            RunEnd::GivenUp => "stopped: the model has given up on the goal".to_owned(),
+    /// Whether to tell the user, once, that limits are held against estimates.
+    pub(crate) fn tells_of_estimates(&self) -> bool {
+        let is_limited = |meter: &Meter| {
+            meter.0.used.lock().is_limited()
+                || meter.0.spending.as_ref().is_some_and(SessionSpending::is_limited)
+        };
+        self.chain().any(is_limited) && !self.topmost().0.has_told_of_estimates.swap(true, Ordering::Relaxed)
+    }
+
+    /// The notice for a run that was ended by a limit, and what to do about it.
+    pub(crate) fn notice(&self, end: RunEnd) -> (String, &'static str) {
+        if let Some(limit) = self.spent_limit().filter(|limit| limit.end == end) {
+            return (format!("stopped: {}", limit.why), limit.hint);
         }
+        let text = match end {
+            RunEnd::Turns => {
+                let answers = pluralize(u64::from(self.0.used.lock().answers), "answer");
+                return (format!("stopped after {answers}, the limit for a run"), CONTINUE);
+            }
+            RunEnd::Time => "the time limit of this run was reached",
+            RunEnd::Dollars => "the cost limit was reached",
+            RunEnd::Day => "the cost limit of 24 hours was reached",
+            RunEnd::Tokens => "the token limit was reached",
+            RunEnd::Repeats => "the model keeps repeating the same call",
+            RunEnd::Rounds => "the goal was not reached within its limit of rounds",
+            RunEnd::GivenUp => "the model has given up on the goal",
+        };
+        let hint = match end {
+            RunEnd::Repeats => "tell it what to do differently",
+            RunEnd::Rounds | RunEnd::GivenUp => "continue with /goal resume",
+            RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Day | RunEnd::Tokens => CONTINUE,
+        };
+        (format!("stopped: {text}"), hint)
     }
 }
 
@@ -209,9 +262,11 @@ mod tests {
         for (limits, expected) in cases {
             assert_eq!(exceeded(limits), expected, "{limits:?}");
         }
-        assert!(meter.notice(RunEnd::Turns).contains("after 1 answer,"));
-        assert!(meter.notice(RunEnd::Dollars).contains("$1.2000"));
-        assert!(meter.notice(RunEnd::Tokens).contains("(200 tokens so far)"));
+        meter.limit(&dollars(1.0));
+        assert!(meter.notice(RunEnd::Turns).0.contains("after 1 answer,"));
+        assert!(meter.notice(RunEnd::Dollars).0.contains("$1.2000"));
+        meter.limit(&tokens(100));
+        assert!(meter.notice(RunEnd::Tokens).0.contains("(200 tokens so far)"));
     }
 
     #[test]
@@ -230,10 +285,32 @@ mod tests {
         other.spend(&usage());
         for meter in [&inner, &one, &other] {
             assert_eq!(meter.reached_limit(), Some(RunEnd::Dollars));
-            assert!(meter.notice(RunEnd::Dollars).contains("$1.2000"), "that of the whole tree");
+            let (text, _) = meter.notice(RunEnd::Dollars);
+            assert!(text.contains("the whole run with its helpers") && text.contains("$1.2000"), "{text}");
         }
         assert_eq!((one.usage().input, root.usage().input), (90, 180));
         let started = (0..5).filter(|_| inner.takes_helper(3)).count();
         assert_eq!((started, other.takes_helper(3)), (3, false));
+    }
+
+    /// Each says whose limit it is.
+    #[test]
+    fn the_limits_of_a_tree_are_told_apart() {
+        let root = Meter::default();
+        let one = Meter::below(&root);
+        let inner = Meter::below(&one);
+        inner.spend(&usage());
+        let most = RunLimits { dollars: Some(0.5), ..RunLimits::default() };
+        let why = |meter: &Meter| meter.spent_limit().map(|limit| limit.why).unwrap_or_default();
+        root.limit_goal(Some(GoalBudget { most: 0.75, until: 0.5 }));
+        assert_eq!(why(&inner), "the goal has cost $0.8500; its limit is $0.75");
+        root.limit(&most);
+        assert!(why(&inner).starts_with("the whole run with its helpers has"), "{}", why(&inner));
+        assert!(why(&root).starts_with("this run has"), "{}", why(&root));
+        one.limit(&most);
+        assert!(why(&inner).starts_with("the helper above this one has"), "{}", why(&inner));
+        inner.limit(&most);
+        assert!(why(&inner).starts_with("this helper has"), "{}", why(&inner));
+        assert!(inner.tells_of_estimates() && !one.tells_of_estimates(), "once for the tree");
     }
 }

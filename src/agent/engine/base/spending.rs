@@ -36,8 +36,15 @@ impl SessionSpending {
         *self.before.lock() += dollars;
     }
 
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limits.is_limited()
+    }
+
     /// Records the cost of a request.
     pub(crate) fn add(&self, dollars: f64) {
+        if let Some(shared) = &self.limits.shared {
+            shared.add(dollars);
+        }
         if let Some(log) = self.limits.log.as_ref().filter(|_| dollars > 0.0) {
             log.add(dollars);
         }
@@ -45,13 +52,16 @@ impl SessionSpending {
 
     /// The limit that is reached when the run has cost so much.
     pub(crate) fn reached_limit(&self, of_run: f64) -> Option<SpentLimit> {
-        let SpendingLimits { session, day, log } = &self.limits;
+        let SpendingLimits { session, day, log, shared } = &self.limits;
+        if let Some(why) = shared.as_ref().and_then(|shared| shared.reached_limit()) {
+            return Some(SpentLimit { end: RunEnd::Dollars, why, hint: "raise it, or take what they have" });
+        }
         let spent = self.before() + of_run;
         if let Some(most) = session.filter(|most| spent >= *most) {
             return Some(SpentLimit {
                 end: RunEnd::Dollars,
                 why: format!("this session has cost ${spent:.4}; session_cost allows ${most}"),
-                hint: "raise session_cost in config.toml and continue with `tau -c`, or begin a session with /new",
+                hint: "raise session_cost in config.toml and continue with `tau -c`, or begin a new session",
             });
         }
         let most = (*day)?;

@@ -46,7 +46,7 @@ pub(crate) async fn if_full(engine: &mut Engine) -> bool {
     let Some(model) = engine.config.model.clone() else { return false };
     if !engine.config.compaction.auto
         || total(engine) <= limit(engine, &model)
-        || engine.meters.used.overspent().is_some()
+        || engine.meters.used.spent_limit().is_some()
     {
         return false;
     }

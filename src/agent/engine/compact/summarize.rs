@@ -27,7 +27,7 @@ pub(crate) struct Summary {
 }
 
 /// Requests a summary, and retries after transient failures; waits are reported like those of an answer.
-/// `None` if the user stopped it. Nothing is asked when the session may cost no more.
+/// `None` if the user stopped it.
 pub(crate) async fn summarize(
     engine: &mut Engine,
     model: &Arc<Model>,
@@ -36,9 +36,6 @@ pub(crate) async fn summarize(
 ) -> Option<Result<Summary, Failure>> {
     let mut retries = retries(engine);
     let ended = loop {
-        if let Some(limit) = engine.meters.used.overspent() {
-            break Some(Err(Failure::new(FailureKind::Config, limit.why)));
-        }
         let failure = match attempt(engine, model, text.clone(), max_tokens).await {
             Some(Err(failure)) => failure,
             other => break other,
@@ -56,7 +53,7 @@ pub(crate) async fn summarize(
             error_message: failure.to_string(),
         });
         match wait(engine, delay_ms).await {
-            WaitEnd::Elapsed => {}
+            WaitEnd::Elapsed | WaitEnd::Limited => {}
             WaitEnd::GivenUp => break Some(Err(failure)),
             WaitEnd::Stopped => break None,
         }
@@ -89,13 +86,14 @@ async fn attempt(
     let usage = assembler.usage();
     let ended = match end {
         ExchangeEnd::Stopped => None,
+        ExchangeEnd::Limited(limit) => Some(Err(Failure::new(FailureKind::Config, limit.why))),
         ExchangeEnd::Failed(failure) if failure.kind == FailureKind::Aborted => None,
         ExchangeEnd::Failed(failure) => Some(Err(failure)),
         ExchangeEnd::Complete => Some(summary(assembler)),
     };
     match &ended {
         // The summary is kept with its usage.
-        Some(Ok(_)) => engine.meters.used.spend(&usage),
+        Some(Ok(_)) => session_usage::meter_usage(engine, &usage),
         _ => session_usage::spend(engine, usage),
     }
     ended
@@ -139,8 +137,8 @@ impl Exchange for SummaryRequest<'_> {
         self.assembler.feed(&event);
     }
 
-    fn answer(&self) -> &Assembler {
-        &self.assembler
+    fn answer(&mut self) -> &mut Assembler {
+        &mut self.assembler
     }
 }
 

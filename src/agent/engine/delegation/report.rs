@@ -148,7 +148,7 @@ pub(super) fn result(helper: &mut RunningHelper) -> Result<ToolOutput, ToolError
     let report = &helper.report;
     let mut facts = vec![pluralize(report.calls, "call"), pluralize(report.tokens(), "token")];
     if !report.unpriced {
-        facts.push(format!("${:.4}", report.cost));
+        facts.push(format!("{}${:.4}", if report.estimated { "about " } else { "" }, report.cost));
     }
     if report.file.is_some() {
         facts.push(format!("session {}", report.session));

@@ -32,7 +32,7 @@ pub(crate) fn limit(engine: &Engine, model: &Model) -> u64 {
     }
 }
 
-fn of_tool(spec: &ToolSpec) -> u64 {
+pub(super) fn of_tool(spec: &ToolSpec) -> u64 {
     size::of_text(&spec.name) + size::of_text(&spec.description) + size::of_text(&spec.parameters.to_string())
 }
 

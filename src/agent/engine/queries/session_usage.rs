@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::context_usage;
+use crate::context::compaction::size;
 use crate::engine::base::meter::Meter;
 use crate::engine::base::spending::SessionSpending;
 use crate::engine::state::Engine;
+use crate::provider::ModelRequest;
+use crate::provider::assemble::Assembler;
 use crate::session::usage::UsageSum;
-use tau_protocol::event::SessionEvent;
+use tau_protocol::event::{NoticeLevel, SessionEvent};
 use tau_protocol::message::{Message, Usage};
 use tau_protocol::model::Api;
 
@@ -21,7 +25,9 @@ pub(crate) fn start(engine: &mut Engine, missing: &[Arc<Message>]) {
     let mut known = engine.config.session.usage();
     missing.iter().for_each(|message| known.add_message(message));
     // What an earlier session has cost is not this one's.
-    engine.meters.used = meter(engine, known.total.cost.total);
+    let is_limited = engine.config.behavior.spending.session.is_some() && engine.config.helper.is_none();
+    let elsewhere = if is_limited { engine.config.session.cost_elsewhere() } else { 0.0 };
+    engine.meters.used = meter(engine, known.total.cost.total + elsewhere);
     if !engine.config.session.info().resumed && known == UsageSum::default() {
         return;
     }
@@ -63,8 +69,32 @@ pub(crate) fn add(engine: &mut Engine, usage: Usage) {
 
 /// Counts and keeps the usage of a request without an answer.
 pub(crate) fn spend(engine: &mut Engine, usage: Usage) {
-    engine.meters.used.spend(&usage);
+    meter_usage(engine, &usage);
     keep(engine, usage);
+}
+
+/// Counts the usage of a request, and tells the user, once, if limits depend on an estimate.
+pub(crate) fn meter_usage(engine: &mut Engine, usage: &Usage) {
+    engine.meters.used.spend(usage);
+    if usage.estimated && engine.meters.used.tells_of_estimates() {
+        let model = engine.config.model.as_ref().map(|model| model.id.clone()).unwrap_or_default();
+        let text = format!("the provider has not said how many tokens {model} has used");
+        engine.notice(NoticeLevel::Warning, text, Some("limits are held to an estimate from the texts"));
+    }
+}
+
+/// Estimated tokens of a request.
+pub(crate) fn of_request(request: &ModelRequest) -> u64 {
+    let tools = request.tools.iter().map(context_usage::of_tool);
+    size::of_text(&request.system) + tools.sum::<u64>() + size::of_messages(&request.messages)
+}
+
+/// Estimates the usage of an answer, after a request of `sent` tokens, if the provider has not reported it.
+pub(crate) fn estimate_missing(answer: &mut Assembler, sent: u64) {
+    if answer.usage().total_tokens == 0 && !answer.is_empty() {
+        let received = size::of_message(&Message::Assistant(answer.snapshot()));
+        answer.estimate(sent, received);
+    }
 }
 
 /// Keeps the usage of a request that leaves nothing else in the session, and reports it. The meter has it.

@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
+use crate::engine::announce;
 use crate::engine::base::loop_guard::LoopGuard;
+use crate::engine::queries::session_usage;
 use crate::engine::state::Engine;
-use crate::engine::{announce, goal};
 use tau_protocol::event::TurnEvent;
 use tau_protocol::message::{AssistantMessage, Message, StopReason};
 use tau_protocol::run::RunEnd;
@@ -49,7 +50,7 @@ impl<'a> Run<'a> {
 
     /// Records an answer whose start was already reported, and reports its end.
     pub(crate) fn commit_answer(&mut self, answer: AssistantMessage) -> Arc<Message> {
-        self.engine.meters.used.spend(&answer.usage);
+        session_usage::meter_usage(self.engine, &answer.usage);
         let is_counted = answer.context().is_some() || answer.stop_reason == StopReason::Error;
         let message = Arc::new(Message::Assistant(answer));
         self.engine.record(message.clone());
@@ -73,7 +74,6 @@ impl<'a> Run<'a> {
 
     /// The limit that the run has reached, if any.
     pub(crate) fn reached_limit(&self) -> Option<RunEnd> {
-        let engine = &*self.engine;
-        engine.meters.used.reached_limit().or_else(|| goal::reached_limit(engine))
+        self.engine.meters.used.reached_limit()
     }
 }

@@ -80,6 +80,7 @@ fn prepare(engine: &mut Engine) {
     let own = engine.config.limits.time.and_then(|time| Instant::now().checked_add(time));
     engine.meters.deadline = [own, until].into_iter().flatten().min();
     engine.goal.on_run_start();
+    goal::limit_meter(engine);
 }
 
 /// The beginning of a run.
@@ -189,11 +190,7 @@ impl Loop<'_> {
             // What was sent is acknowledged once it is saved.
             kept_queue::finish_delivery(self.run.engine);
             commands::answer_sync_queries(self.run.engine);
-            if let Some(limit) = self.run.engine.meters.used.overspent() {
-                self.run.engine.meters.ended_by = Some(limit.end);
-                return;
-            }
-            let message = turn::answer(&mut self.run).await;
+            let Some(message) = turn::answer(&mut self.run).await else { return };
             self.run.engine.meters.used.count_answer();
             let Message::Assistant(answer) = message.as_ref() else {
                 return;
@@ -370,16 +367,10 @@ impl Loop<'_> {
     fn report_end(&mut self) {
         let engine = &mut *self.run.engine;
         let Some(reason) = engine.meters.ended_by.take() else { return };
-        let hint = reason.remedy();
-        let overspent = engine.meters.used.overspent().filter(|limit| limit.end == reason);
-        let (text, hint) = match (reason, self.run.loop_guard.stuck_tool(), overspent) {
-            (_, _, Some(limit)) => (format!("stopped: {}", limit.why), limit.hint),
-            (RunEnd::Repeats, Some(tool), None) => (
-                format!("stopped: the model keeps repeating the same {tool} call with the same result"),
-                hint,
-            ),
-            _ => (engine.meters.used.notice(reason), hint),
-        };
+        let (mut text, hint) = engine.meters.used.notice(reason);
+        if let (RunEnd::Repeats, Some(tool)) = (reason, self.run.loop_guard.stuck_tool()) {
+            text = format!("stopped: the model keeps repeating the same {tool} call with the same result");
+        }
         engine.emit(RunEvent::RunStopped { reason });
         let saved = engine.config.session.append_limit(reason);
         engine.report_save_result(saved);
@@ -414,6 +405,7 @@ impl Loop<'_> {
         goal::on_run_end(engine, end);
         kept_queue::on_run_end(engine);
         engine.meters.deadline = None;
+        engine.meters.used.end_run();
         engine.undo.settle();
         engine.flush();
         engine.current.phase = Phase::Idle;

@@ -51,11 +51,6 @@ impl Spending {
         self.usage.add(usage);
     }
 
-    /// The dollars of what has a known price.
-    pub(crate) fn dollars(&self) -> f64 {
-        self.usage.cost.total
-    }
-
     /// The dollars; `None` if a price is unknown.
     pub(crate) fn known_dollars(&self) -> Option<f64> {
         (!self.has_unpriced).then_some(self.usage.cost.total)

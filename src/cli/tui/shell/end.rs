@@ -11,15 +11,17 @@ use crate::live::kept_screen;
 use crate::live::published::{OtherSessions, PublishedSession, ScreenEnding};
 use crate::live::registry::Ending;
 use crate::process::exit::Exit;
-use crate::process::stopped_jobs::StoppedJobs;
+use crate::process::plain;
+use crate::process::stopped_jobs::{StoppedJobs, job_lines};
 use crate::process::waiter;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_app::connection::Connection;
 use tau_app::status::UsageCoverage;
 use tau_app::{Effect, Model, Msg, screen_place};
-use tau_protocol::command::TaskCommand;
+use tau_protocol::command::{ShellCommand, TaskCommand};
 use tau_protocol::event::{NoticeLevel, TaskEvent};
 use tau_tools::counted::pluralize;
+use tau_tools::jobs::JobRow;
 use tau_tools::process::left::LAST_GRACE;
 
 /// Time limit for the agent's shutdown.
@@ -90,11 +92,13 @@ impl Shell {
     pub(super) async fn leave(mut self, published: PublishedSession) -> JoinHandle<Exit> {
         let of_attempts = self.stop_attempts().await;
         self.requests.close();
+        let of_jobs = self.lines_of_jobs();
         self.send_waiting();
         let id = published.id().to_owned();
         let unkept = self.keep_screen(&id);
         self.screen.print_rest();
         let mut lines = vec![format!("the session continues: tau attach {id}")];
+        lines.extend(of_jobs);
         lines.extend(of_attempts);
         lines.extend(unkept);
         let _ = self.await_answer().await;
@@ -104,6 +108,20 @@ impl Shell {
 }
 
 impl Shell {
+    /// A line for each process of a job that leaving stops, and for each job that continues.
+    fn lines_of_jobs(&self) -> Vec<String> {
+        let stops = |job: u32| {
+            let mut sent = self.outbox.iter();
+            sent.any(|command| matches!(command, AgentCommand::Shell(ShellCommand::StopJob { job: id }) if *id == job))
+        };
+        let jobs = self.screen.model().map(|model| model.status.mirror.jobs.as_slice()).unwrap_or_default();
+        let line = |job: &JobRow| match stops(job.id) {
+            true => job_lines(job),
+            false => vec![format!("job {} continues: {}", job.id, plain::line(&job.command))],
+        };
+        jobs.iter().filter(|job| job.is_running()).flat_map(line).collect()
+    }
+
     /// Adds what was written and not sent to the history of prompts, unless the next screen restores it.
     fn keep_drafts(&self) {
         let Some(place) = self.screen.model().map(screen_place).filter(|_| self.requests.server().is_none())
@@ -194,8 +212,9 @@ fn cost_line(model: &Model) -> Option<String> {
     let status = &model.status;
     let cost = status.total.cost.total;
     let more = if status.priced { "" } else { ", and more that has no known price" };
+    let about = if status.total.estimated { "about " } else { "" };
     (cost > 0.0 && status.usage_known != UsageCoverage::Counting)
-        .then(|| format!("this session has cost ${cost:.4}{more}"))
+        .then(|| format!("this session has cost {about}${cost:.4}{more}"))
 }
 
 /// The line printed after the end; `None` when no session was saved.
