@@ -197,9 +197,7 @@ async fn a_session_with_jobs_can_be_left_running() {
         screen.wait_for("› Leave the session running");
         screen.type_keys("\r");
         screen.wait_for("the session continues: tau attach ");
-        screen.wait_for("stopped ");
-        screen.wait_for(&format!(" continues: sleep {}", naps[0]));
-        assert!(screen.text().contains(&format!(": sleep {}", naps[1])), "{}", screen.text());
+        screen.wait_for(&format!(" continues: sleep {nap}"));
         // Longer than the process of a session at rest stays.
         std::thread::sleep(std::time::Duration::from_millis(800));
         assert_eq!(alive(nap).len(), 1, "it continues");
@@ -244,6 +242,12 @@ async fn quitting_stops_the_jobs_that_are_not_kept_and_leaves_the_others() {
         screen.wait_for("› Stop the other; leave 1 in the background");
         screen.type_keys("\r");
         screen.wait_for("the session continues: tau attach ");
+        screen.wait_for("stopped ");
+        screen.wait_until("both are named", |cells| {
+            let text = cells.contents();
+            naps.iter().all(|nap| text.contains(&format!(": sleep {nap}")))
+        });
+        assert!(screen.text().contains(" continues: sleep "), "{}", screen.text());
         // Longer than the process of a session at rest stays.
         std::thread::sleep(std::time::Duration::from_millis(800));
         let left = running();
