@@ -254,7 +254,7 @@ async fn what_helpers_use_counts_in_the_limits_of_the_run() {
     let ended = home.print(&["go"]).await;
     assert_eq!((ended.code, ended.out.as_str()), (0, "done\n"), "{}", ended.err);
     let result = home.parent().results()[0].clone();
-    let why = "has not finished: stopped: this run has reached its token limit (200 tokens so far)";
+    let why = "has not finished: stopped: this helper has reached its token limit (200 tokens so far)";
     assert!(result.contains(why), "{result}");
     assert_eq!(home.of_helpers().len(), 2);
 }
