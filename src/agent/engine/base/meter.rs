@@ -54,11 +54,11 @@ impl RunBudget {
         let (spent, tokens) = (usage.cost.total, tokens(usage));
         if limits.dollars.is_some_and(|most| spent >= most) {
             let why = format!("{run} has reached its cost limit (${spent:.4} so far)");
-            return Some(SpentLimit { end: RunEnd::Dollars, why, hint: CONTINUE });
+            return Some(SpentLimit { end: RunEnd::Dollars, why, hint: RunEnd::Dollars.remedy() });
         }
         if limits.tokens.is_some_and(|most| tokens >= most) {
             let why = format!("{run} has reached its token limit ({} so far)", pluralize(tokens, "token"));
-            return Some(SpentLimit { end: RunEnd::Tokens, why, hint: CONTINUE });
+            return Some(SpentLimit { end: RunEnd::Tokens, why, hint: RunEnd::Tokens.remedy() });
         }
         let GoalBudget { most, until } = goal.filter(|goal| spent >= goal.until)?;
         let why = format!("the goal has cost ${:.4}; its limit is ${most}", most + spent - until);
@@ -69,9 +69,6 @@ impl RunBudget {
         self.limits.dollars.is_some() || self.limits.tokens.is_some() || self.goal.is_some()
     }
 }
-
-/// The hint to a run that was ended by a limit of its own.
-const CONTINUE: &str = "send a message to continue";
 
 impl Meter {
     /// The meter of a run of a session.
@@ -201,7 +198,7 @@ impl Meter {
         let text = match end {
             RunEnd::Turns => {
                 let answers = pluralize(u64::from(self.0.used.lock().answers), "answer");
-                return (format!("stopped after {answers}, the limit for a run"), CONTINUE);
+                return (format!("stopped after {answers}, the limit for a run"), end.remedy());
             }
             RunEnd::Time => "the time limit of this run was reached",
             RunEnd::Dollars => "the cost limit was reached",
@@ -211,12 +208,7 @@ impl Meter {
             RunEnd::Rounds => "the goal was not reached within its limit of rounds",
             RunEnd::GivenUp => "the model has given up on the goal",
         };
-        let hint = match end {
-            RunEnd::Repeats => "tell it what to do differently",
-            RunEnd::Rounds | RunEnd::GivenUp => "continue with /goal resume",
-            RunEnd::Turns | RunEnd::Time | RunEnd::Dollars | RunEnd::Day | RunEnd::Tokens => CONTINUE,
-        };
-        (format!("stopped: {text}"), hint)
+        (format!("stopped: {text}"), end.remedy())
     }
 }
 
