@@ -371,11 +371,12 @@ fn run_end(cost: &RunCost, theme: &Theme, width: u16) -> Vec<Row> {
         return Vec::new();
     }
     let mut parts: Vec<String> = cost.took.and_then(noticeable).into_iter().collect();
+    let about = if cost.estimated { "~" } else { "" };
     if cost.sent + cost.received > 0 {
-        parts.push(format!("↑{} ↓{}", tokens(cost.sent), tokens(cost.received)));
+        parts.push(format!("{about}↑{} ↓{}", tokens(cost.sent), tokens(cost.received)));
     }
     if cost.cost > 0.0 {
-        parts.push(format!("${:.3}", cost.cost));
+        parts.push(format!("{about}${:.3}", cost.cost));
     }
     vec![head("  ", &parts.join(" · "), theme.style(ThemeToken::Faint), width)]
 }

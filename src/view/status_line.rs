@@ -259,6 +259,7 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
     let status = &model.status;
     let counted = status.usage_known != UsageCoverage::Counting;
     let total = &status.total_with_helpers();
+    let about = if total.estimated { "~" } else { "" };
     match part {
         StatusPart::Path if fit.short >= Short::Path => Some(last_folder(&model.place).to_owned()),
         StatusPart::Path => Some(model.place.clone()),
@@ -281,12 +282,12 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
         }
         StatusPart::Tokens => (counted && total.input + total.output > 0).then(|| {
             let sent = total.input + total.cache_read + total.cache_write;
-            format!("↑{} ↓{}", tokens(sent), tokens(total.output))
+            format!("{about}↑{} ↓{}", tokens(sent), tokens(total.output))
         }),
         StatusPart::Cost => match (total.cost.total > 0.0, status.priced) {
             _ if !counted => None,
             (true, priced) => {
-                let (about, more) = (if total.estimated { "~" } else { "" }, if priced { "" } else { "+?" });
+                let more = if priced { "" } else { "+?" };
                 Some(format!("{about}{}{more}", cost(total.cost.total, fit.short)))
             }
             (false, false) => (fit.short < Short::Cost).then(|| "$?".to_owned()),

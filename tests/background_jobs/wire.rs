@@ -145,7 +145,8 @@ async fn the_process_of_a_session_that_a_command_began_is_not_left_over() {
     let rows = super::left(home.dir.path());
     let job = rows.iter().find(|row| row["command"] == format!("sleep {nap}")).unwrap();
     let host = job["tau"].as_i64().unwrap_or_else(|| panic!("left over: {rows:?}"));
-    assert!(rows.iter().all(|row| row["pid"] != host && row["tau"] == host), "{rows:?}");
+    // There are those of other tests, too.
+    assert!(rows.iter().all(|row| row["pid"] != host), "{rows:?}");
     let host = rustix::process::Pid::from_raw(i32::try_from(host).unwrap()).unwrap();
     rustix::process::kill_process(host, rustix::process::Signal::TERM).unwrap();
     gone(&nap).await;

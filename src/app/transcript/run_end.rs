@@ -23,6 +23,8 @@ pub struct RunCost {
     pub received: u64,
     /// In dollars.
     pub cost: f64,
+    /// Whether any of it is estimated.
+    pub estimated: bool,
 }
 
 impl RunCost {
@@ -35,12 +37,14 @@ impl RunCost {
         self.sent += usage.input + usage.cache_read + usage.cache_write;
         self.received += usage.output;
         self.cost += usage.cost.total;
+        self.estimated |= usage.estimated;
     }
 
     fn join(&mut self, other: RunCost) {
         self.sent += other.sent;
         self.received += other.received;
         self.cost += other.cost;
+        self.estimated |= other.estimated;
     }
 }
 

@@ -25,7 +25,7 @@ impl Scene<'_> {
     pub(super) fn is_only_printed(&self, part: &Part, index: usize) -> bool {
         let program = programs::name(&part.words).unwrap_or_default();
         let is_find = program == "find" && operands::is_name_test(part, index);
-        if !is_find && !(index > 0 && has("echo printf", &program)) {
+        if !(is_find || index > 0 && has("echo printf", &program)) {
             return false;
         }
         let is_known = |word: &Word| word.literal().is_some();
