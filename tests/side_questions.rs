@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::approvals::terminal::{play, saying};
 use crate::background_jobs::wire::Client;
 use crate::background_jobs::{Home, bash};
-use crate::support::program::{says, stalls, text_of};
+use crate::support::program::{calls_all, says, stalls, text_of};
 use crate::support::server::{Act, stream};
 use crate::time_limit::InTime;
 
@@ -25,7 +25,8 @@ fn body(request: &str) -> Value {
 #[tokio::test]
 async fn a_question_beside_a_running_call_is_answered_from_the_same_conversation() {
     let wait = "while ! test -e go; do sleep 0.02; done";
-    let home = Home::new(vec![bash(wait), says_for("It waits for *go*.", 1000), says("Done.")]).await;
+    let calls = calls_all(&[("bash", json!({ "command": wait }))], 10);
+    let home = Home::new(vec![calls, says_for("It waits for *go*.", 1000), says_for("Done.", 0)]).await;
     let mut client = Client::start_with(&home, &[]);
     client.send(json!({ "id": "1", "type": "prompt", "message": "begin" })).await;
     client.record("the call", |record| record["type"] == "tool_execution_start").await;
@@ -48,7 +49,7 @@ async fn a_question_beside_a_running_call_is_answered_from_the_same_conversation
     std::fs::write(home.dir.path().join("work/go"), "").unwrap();
     client.record("the end", |record| record["type"] == "agent_settled").await;
     let stats = client.ask(json!({ "id": "2", "type": "get_session_stats" })).await;
-    assert_eq!(stats["data"]["tokens"]["input"], 1000, "{stats}");
+    assert_eq!(stats["data"]["tokens"]["input"], 1010, "{stats}");
     client.child.kill().in_time("the end").await.unwrap();
     // The same beginning, so that the provider's cache is used.
     let requests = home.server.requests();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::{Failure, FailureKind, StreamEvent, inline_thinking, partial_json};
 use tau_protocol::event::Delta;
 use tau_protocol::message::{AssistantMessage, Block, StopReason, ToolCall, Usage};
-use tau_protocol::model::Model;
+use tau_protocol::model::{Api, Model};
 
 /// A block in flight.
 #[derive(Clone, Debug)]
@@ -107,8 +107,11 @@ impl Assembler {
         self.usage
     }
 
-    /// Takes these numbers of tokens as the usage, which the provider has not reported.
+    /// Takes these numbers of tokens as the usage, which the provider has not reported. Scripted answers use none.
     pub(crate) fn estimate(&mut self, sent: u64, received: u64) {
+        if self.model.api == Api::Scripted {
+            return;
+        }
         let usage = Usage { input: sent, output: received, estimated: true, ..Usage::default() };
         self.usage = self.usage_with_cost(usage);
     }
