@@ -36,7 +36,7 @@ async fn a_step_has_the_answer_and_how_it_ended() {
     let (ended, output, summary) = step(&place, "@nosuch $(touch evil) `touch evil` \"quoted\"").await;
     assert_eq!(ended.code, 0, "{ended:?}");
     let mut lines = output.lines();
-    assert_eq!((lines.next(), lines.next()), (Some("reason=done"), Some("cost=0.0")), "{output}");
+    assert_eq!((lines.next(), lines.next()), (Some("reason=done"), Some("cost=null")), "{output}");
     let records = lines.next().unwrap().strip_prefix("records=").unwrap();
     assert!(std::fs::read_to_string(records).unwrap().lines().count() > 5);
     let delimiter = lines.next().unwrap().strip_prefix("text<<").unwrap();

@@ -22,7 +22,8 @@ fn squeezed(text: &str) -> String {
 }
 
 fn usage(usage: &Usage) -> Value {
-    if *usage == Usage::default() {
+    // What a provider has reported.
+    if *usage == Usage::default() || usage.estimated {
         return Value::Null;
     }
     json!({
