@@ -12,7 +12,7 @@ use crate::support::program::says;
 use crate::support::server::Server;
 use crate::time_limit::{EndInTime, RunInTime, in_time};
 
-const REASON: &str = "cannot save the session: ";
+const REASON: &str = "cannot save the session:";
 
 /// A session whose answer is more than its process may write, as on a full disk.
 fn begun_on_a_full_disk(home: &Home, url: &str) -> String {

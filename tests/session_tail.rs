@@ -184,7 +184,7 @@ fn what_was_said_is_found_and_shown() {
     check("needle", None, 1);
     check("thread needle", None, 1);
     check("thread", None, 2);
-    check("GRÖSSE", None, 0);
+    check("GRÖSSE", None, 1);
     check("größe", None, 1);
     check("\"quoted\"", None, 1);
     check("result", None, 1);

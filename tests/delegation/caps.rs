@@ -20,7 +20,7 @@ fn asks_helpers(asked: &Asked, tasks: &[Value]) -> Act {
     }
 }
 
-/// An answer that breaks off after its usage was reported.
+/// An answer that is cut after its usage was reported.
 fn cut(tokens: u64) -> Act {
     let delta = json!({"choices": [{"index": 0, "delta": {"content": "The first half, "}}]});
     let usage = json!({"prompt_tokens": tokens, "completion_tokens": 0, "total_tokens": tokens});

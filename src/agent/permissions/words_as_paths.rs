@@ -470,9 +470,8 @@ impl<'a> Scene<'a> {
         let seen_from = self.base(part);
         for (index, word) in part.words.iter().enumerate().chain(values) {
             let is_argument = part.words.get(index).is_some_and(|it| std::ptr::eq(it, word));
-            if is_argument
-                && (super::operands::is_text(part, index) || !changes && self.is_only_printed(part, index))
-            {
+            let is_printed = || !changes && self.is_only_printed(part, index);
+            if is_argument && (super::operands::is_text(part, index) || is_printed()) {
                 continue;
             }
             let is_copied = is_argument && super::operands::is_copied(part, index);

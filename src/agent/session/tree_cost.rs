@@ -36,7 +36,7 @@ fn asker(file: &Path) -> Option<PathBuf> {
     header.helper.is_some().then_some(header.parent_session)?
 }
 
-/// What a session has cost with its helpers, without what `own` counts; `None` if it cannot be read.
+/// The cost of a session with its helpers, without what `own` counts; `None` if it cannot be read.
 fn cost(file: &Path, own: &Path, depth: usize) -> Option<f64> {
     let depth = depth.checked_sub(1)?;
     let (spent, helpers) = read_costs(file)?;

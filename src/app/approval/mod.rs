@@ -207,7 +207,7 @@ impl Approval {
         }
     }
 
-    /// What was typed and chosen in its prompt, and not sent.
+    /// The input in its prompt that was not sent.
     pub(crate) fn input(&self) -> PromptInput {
         if self.is_answered {
             return PromptInput::default();

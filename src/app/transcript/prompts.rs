@@ -1,5 +1,7 @@
 //! Moves between the user's prompts.
 
+use std::cmp::Reverse;
+
 use super::paging::Goal;
 use super::window::GAP;
 use super::{EntryBody, Transcript, TranscriptEntry};
@@ -111,8 +113,10 @@ impl Transcript {
             let before = all.get(..=at).unwrap_or_default().iter().rev().map(|(_, text)| *text);
             before.zip(prompts.iter().rev()).take_while(|(now, then)| now == then).count()
         };
-        let best = (0..all.len()).map(|at| (alike(at), at)).filter(|(alike, _)| *alike > 0).max();
-        let best = best.and_then(|(_, at)| all.get(at)).map(|(index, _)| *index);
+        // Where several are alike, the one in the same place.
+        let nearness = |at: usize| Reverse(prompts.len().abs_diff(at + 1));
+        let best = (0..all.len()).filter(|at| alike(*at) > 0).max_by_key(|at| (alike(*at), nearness(*at)));
+        let best = best.and_then(|at| all.get(at)).map(|(index, _)| *index);
         let (start, from) = match best {
             Some(index) => (index, index + 1),
             None if prompts.is_empty() => (0, 0),

@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::reach::Trouble;
 use super::server::Server;
 use super::wire::{Commands, EventBatch, Greeting, NextSession, StreamEnd, StreamRequest};
-use reader::{LinkEvent, PATIENCE, Reader, Silence};
+use reader::{LinkEvent, PATIENCE, Reader, Silence, hear};
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_app::connection::Connection;
@@ -594,13 +594,6 @@ async fn await_request<T>(request: Option<&mut AbortOnDropHandle<Result<T, Troub
         Some(request) => request
             .await
             .unwrap_or_else(|error| Err(Trouble::Unreachable(format!("the request ended: {error}")))),
-        None => std::future::pending().await,
-    }
-}
-
-async fn hear(reader: Option<&mut Reader>) -> LinkEvent {
-    match reader {
-        Some(reader) => reader.next().await,
         None => std::future::pending().await,
     }
 }

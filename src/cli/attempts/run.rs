@@ -50,7 +50,7 @@ struct Ready {
     agent: ComposedAgent,
 }
 
-/// Whoever begins attempts.
+/// The beginner of attempts, whose limit they share.
 struct Owner {
     /// The session, if there is one.
     session: Option<String>,
@@ -63,7 +63,7 @@ struct PreparedRun {
     attempts: Attempts,
     ready: Vec<Ready>,
     setup: Setup,
-    /// What all may cost together.
+    /// The limit on the cost of all together.
     budget: Option<Arc<SharedBudget>>,
     /// Held until all have ended.
     _lock: LockFile,

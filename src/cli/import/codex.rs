@@ -154,10 +154,18 @@ fn of_workspace(found: &mut Collector, file: &Path, about: &Value, is_used: bool
     let is = |field: &str| about.get(field).and_then(Value::as_bool) == Some(true);
     match is("network_access") {
         true => {
-            found.leave_out(file, format!("{TABLE}network_access"), "sandbox.network is on unless you set it")
+            found.leave_out(
+                file,
+                format!("{TABLE}network_access"),
+                "sandbox.network is on unless you set it",
+            );
         }
         false => {
-            found.change(file, "sandbox_mode: workspace-write: no network", setting("sandbox.network", "off"))
+            found.change(
+                file,
+                "sandbox_mode: workspace-write: no network",
+                setting("sandbox.network", "off"),
+            );
         }
     }
     let roots = about.get("writable_roots").and_then(Value::as_array).into_iter().flatten();

@@ -327,7 +327,7 @@ fn stop_run(id: &str) -> Exit {
             (true, _) => warn("its background jobs continue; `tau jobs` lists and stops them"),
             (false, 0) => warn(NOTHING_RUNS),
             (false, _) => {
-                warn(&format!("{NOTHING_RUNS} but background jobs; `tau jobs` lists and stops them"))
+                warn(&format!("{NOTHING_RUNS} but background jobs; `tau jobs` lists and stops them"));
             }
         }
         Ok(Exit::Ok)

@@ -383,8 +383,8 @@ impl Hub {
         for live in self.all() {
             let is_unused = live.idle_time().is_some_and(|time| time >= self.limits.idle);
             // One that cannot be saved is kept.
-            let is_saving = live.read_facts(|facts, _| facts.is_saving);
-            if (is_unused || is_saving) && live.save().await && is_unused {
+            let is_saved = live.read_facts(|facts, _| is_unused || facts.is_saving) && live.save().await;
+            if is_saved && is_unused {
                 live.end().await;
             }
         }

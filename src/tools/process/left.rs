@@ -57,9 +57,9 @@ impl LeftProcess {
 }
 
 /// The commands and programs that this process has started.
-static STARTED: Mutex<Started> = Mutex::new(Started { all: Vec::new(), is_over: false });
+static STARTED: Mutex<OwnCommands> = Mutex::new(OwnCommands { all: Vec::new(), is_over: false });
 
-struct Started {
+struct OwnCommands {
     all: Vec<(u64, CommandState)>,
     /// Whether this process ends: it starts no more.
     is_over: bool,

@@ -87,13 +87,11 @@ pub(super) fn find_loss(words: &[Word], elsewhere: bool, targets: &Targets<'_>) 
                 .map(|option| ("it removes commits that are in no branch".to_owned(), Some(option))),
             _ => None,
         };
-        let named = |option: Option<String>| {
-            let words = ["git".to_owned(), subcommand.clone()]
-                .into_iter()
-                .chain(option.filter(|text| !text.is_empty()));
-            words.collect()
+        let named = |option: String| {
+            let words = ["git".to_owned(), subcommand.clone(), option];
+            words.into_iter().filter(|word| !word.is_empty()).collect()
         };
-        lost.map(|(text, option)| (text, option.map(|option| named(Some(option)))))
+        lost.map(|(text, option)| (text, option.map(named)))
     })
 }
 

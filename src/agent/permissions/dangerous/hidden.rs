@@ -53,9 +53,8 @@ pub(super) fn find_danger(
         let aliases =
             analysis.parts.iter().filter(|other| programs::name(&other.words).as_deref() == Some("alias"));
         let values = aliases.flat_map(|other| &other.words).filter_map(alias);
-        texts.extend(
-            values.map(|value| (format!("{value} {}", join_arguments(&part.words)), part.span.clone())),
-        );
+        let values = values.map(|value| format!("{value} {}", join_arguments(&part.words)));
+        texts.extend(values.map(|text| (text, part.span.clone())));
         if runs {
             let held = held_texts(analysis).into_iter();
             texts.extend(held.map(|text| (text, part.span.clone())));

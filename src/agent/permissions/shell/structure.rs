@@ -216,8 +216,8 @@ impl Walk {
         self.list_behind(list, Vec::new());
     }
 
-    /// Does something with commands whose failure does not end the shell.
-    fn tested<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+    /// Walks commands whose failure does not end the shell.
+    fn walk_tested<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.is_tested, true);
         let result = read(self);
         self.is_tested = before;
@@ -242,7 +242,7 @@ impl Walk {
                 let start = self.found.commands.len();
                 match is_alone {
                     true => self.pipeline(pipeline),
-                    false => self.tested(|walk| walk.pipeline(pipeline)),
+                    false => self.walk_tested(|walk| walk.pipeline(pipeline)),
                 }
                 // `cd x || exit`
                 left = if is_behind || !exits(pipeline) { None } else { entered.clone() };
@@ -297,7 +297,7 @@ impl Walk {
                 self.found.loops = true;
                 self.found.functions.push(function.fname.value.clone());
                 let start = self.found.commands.len();
-                self.tested(|walk| walk.compound(&function.body.0));
+                self.walk_tested(|walk| walk.compound(&function.body.0));
                 self.redirects(function.body.1.as_ref(), start);
             }
             Command::ExtendedTest(test, redirects) => {
@@ -319,7 +319,7 @@ impl Walk {
             CompoundCommand::ArithmeticForClause(clause) => {
                 let span = self.span(&clause.loc);
                 self.doubt(span, "arithmetic, which evaluates variables");
-                self.tested(|walk| walk.list(&clause.body.list));
+                self.walk_tested(|walk| walk.list(&clause.body.list));
             }
             CompoundCommand::BraceGroup(group) => self.list(&group.list),
             CompoundCommand::Subshell(subshell) => {
@@ -335,27 +335,29 @@ impl Walk {
                 let values = words.filter_map(|word| Some((name.clone(), self.word(word)?))).collect();
                 let assigned = vec![name.clone()];
                 self.found.commands.push(Simple { span, assigned, values, ..Simple::default() });
-                self.tested(|walk| walk.list(&clause.body.list));
+                self.walk_tested(|walk| walk.list(&clause.body.list));
             }
             CompoundCommand::CaseClause(clause) => {
                 clause.cases.iter().filter_map(|case| case.cmd.as_ref()).for_each(|list| self.list(list));
             }
             CompoundCommand::IfClause(clause) => {
-                let (_, entered) = self.tested(|walk| walk.list_behind(&clause.condition, Vec::new()));
+                let (_, entered) = self.walk_tested(|walk| walk.list_behind(&clause.condition, Vec::new()));
                 self.list_behind(&clause.then, entered);
                 for other in clause.elses.iter().flatten() {
-                    other.condition.iter().for_each(|list| self.tested(|walk| walk.list(list)));
+                    other.condition.iter().for_each(|list| self.walk_tested(|walk| walk.list(list)));
                     self.list(&other.body);
                 }
             }
             CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
                 self.found.loops = true;
-                self.tested(|walk| [&clause.0, &clause.1.list].into_iter().for_each(|list| walk.list(list)));
+                self.walk_tested(|walk| {
+                    [&clause.0, &clause.1.list].into_iter().for_each(|list| walk.list(list))
+                });
             }
             CompoundCommand::Coprocess(coprocess) => {
                 let span = self.span(&coprocess.loc);
                 self.doubt(span, "a coprocess");
-                self.tested(|walk| walk.command(&coprocess.body));
+                self.walk_tested(|walk| walk.command(&coprocess.body));
             }
         }
     }

@@ -157,3 +157,11 @@ fn decode_frame(sse: &SseFrame) -> LinkEvent {
         ))
     })
 }
+
+/// The next frame, if there is a stream.
+pub(super) async fn hear(reader: Option<&mut Reader>) -> LinkEvent {
+    match reader {
+        Some(reader) => reader.next().await,
+        None => std::future::pending().await,
+    }
+}

@@ -293,6 +293,14 @@ fn may_return(command: &AgentCommand) -> bool {
     )
 }
 
+fn interruption_notice(text: &str) -> AgentEvent {
+    AgentEvent::Task(TaskEvent::Notice {
+        level: NoticeLevel::Info,
+        text: text.to_owned(),
+        hint: Some("send a message to continue".to_owned()),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,12 +325,4 @@ mod tests {
             assert_eq!(screens.addressee(&updated.into()), None);
         }
     }
-}
-
-fn interruption_notice(text: &str) -> AgentEvent {
-    AgentEvent::Task(TaskEvent::Notice {
-        level: NoticeLevel::Info,
-        text: text.to_owned(),
-        hint: Some("send a message to continue".to_owned()),
-    })
 }

@@ -176,7 +176,7 @@ impl Shell {
     }
 }
 
-/// What the end of the screen means for the sessions of this process. A signal that ends the process ends all.
+/// The effect of the screen's end on the sessions of this process. A signal that ends the process ends all.
 fn ending_of(exit: Exit) -> ScreenEnding {
     let ending = match exit {
         Exit::Ok | Exit::Aborted => Ending::AtRest,
