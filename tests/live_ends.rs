@@ -359,7 +359,7 @@ fn a_message_that_cannot_be_saved_is_not_said_to_be_sent() {
     assert_eq!(home.run(&["stop", id]).0, Some(0));
     // It tries to save what it has until it is ended.
     kill_process(process_of(home.0.path(), id), Signal::TERM).unwrap();
-    assert_eq!(home.run(&["wait", id]).0, Some(143));
+    assert_eq!(home.run(&["wait", id]).0, Some(130));
 }
 
 #[test]

@@ -98,6 +98,7 @@ impl Transcript {
         let since = since.iter().filter(|entry| is_lasting(&entry.body)).count();
         Some(KeptPlace {
             prompts: prompts_of(until).map(|(_, text)| text.clone()).collect(),
+            is_whole: self.window.has_first(),
             since,
             part,
             row,
@@ -106,16 +107,18 @@ impl Transcript {
 
     /// Shows such a row at the top, if it is still there.
     pub(crate) fn show_kept_place(&mut self, place: &KeptPlace) {
-        let KeptPlace { prompts, since, part, row } = place;
+        let KeptPlace { prompts, is_whole, since, part, row } = place;
         let all: Vec<(usize, &Printable)> = prompts_of(&self.entries).collect();
         // The same text may have been sent several times: what was sent before it tells.
         let alike = |at: usize| {
             let before = all.get(..=at).unwrap_or_default().iter().rev().map(|(_, text)| *text);
             before.zip(prompts.iter().rev()).take_while(|(now, then)| now == then).count()
         };
-        // Where several are alike, the one in the same place.
-        let nearness = |at: usize| Reverse(prompts.len().abs_diff(at + 1));
-        let best = (0..all.len()).filter(|at| alike(*at) > 0).max_by_key(|at| (alike(*at), nearness(*at)));
+        // Where several are alike, the one in the same place, which is certain if nothing before is missing.
+        let distance = |at: usize| prompts.len().abs_diff(at + 1);
+        let is_certain = *is_whole && self.window.has_first();
+        let may_be = |at: &usize| alike(*at) > 0 && (!is_certain || distance(*at) == 0);
+        let best = (0..all.len()).filter(may_be).max_by_key(|at| (alike(*at), Reverse(distance(*at))));
         let best = best.and_then(|at| all.get(at)).map(|(index, _)| *index);
         let (start, from) = match best {
             Some(index) => (index, index + 1),
@@ -153,6 +156,8 @@ impl Transcript {
 #[derive(Clone, Debug)]
 pub(crate) struct KeptPlace {
     prompts: Vec<Printable>,
+    /// Whether these are all since the beginning.
+    is_whole: bool,
     since: usize,
     part: u32,
     row: u32,
