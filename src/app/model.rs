@@ -77,6 +77,8 @@ pub struct Answering {
     pub(crate) given: Option<(Vec<Overlay>, Approvals)>,
     /// Whether an answer has arrived.
     pub(crate) has_answered: bool,
+    /// Whether one was sent that may have arrived: nothing confirmed it.
+    pub(crate) is_doubtful: bool,
 }
 
 /// The state of the program.

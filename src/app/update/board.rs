@@ -237,6 +237,7 @@ pub(super) fn waiting(
                 sent: BTreeMap::new(),
                 given: None,
                 has_answered: false,
+                is_doubtful: false,
             });
         }
         Ok(_) => {
@@ -252,6 +253,7 @@ pub(super) fn waiting(
 fn follow_questions(model: &mut Model, waiting: &WaitingQuestions, effects: &mut Vec<Effect>) {
     let Some(answering) = &mut model.answering else { return };
     let (id, has_answered, inner) = (answering.id.clone(), answering.has_answered, &mut answering.model);
+    let is_doubtful = answering.is_doubtful;
     inner.composer = Composer::default();
     fill_questions(inner, waiting);
     let mut words = inner.composer.text();
@@ -274,11 +276,17 @@ fn follow_questions(model: &mut Model, waiting: &WaitingQuestions, effects: &mut
         (true, false) => Ok("answered"),
         (_, true) => {
             model.enter_held = until;
-            Err("answered elsewhere, or withdrawn; enter sends your words as a message")
+            Err(match is_doubtful {
+                true => "your answer may have arrived; enter sends your words as a message, too",
+                false => "answered elsewhere, or withdrawn; enter sends your words as a message",
+            })
         }
         (false, false) => {
             model.typed_ahead = until;
-            Err("answered elsewhere, or withdrawn")
+            Err(match is_doubtful {
+                true => "your answer may have arrived, or another did",
+                false => "answered elsewhere, or withdrawn",
+            })
         }
     };
     leave(model, Some(said), effects);
@@ -430,6 +438,7 @@ pub(super) fn on_reply(
             match answer {
                 Ok(_) => answering.has_answered = true,
                 Err(error) => {
+                    answering.is_doubtful = true;
                     if let Some(prompts) = given {
                         let inner = &mut answering.model;
                         (inner.overlays, inner.approvals) = prompts;
