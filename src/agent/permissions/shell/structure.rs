@@ -351,7 +351,7 @@ impl Walk {
             CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
                 self.found.loops = true;
                 self.walk_tested(|walk| {
-                    [&clause.0, &clause.1.list].into_iter().for_each(|list| walk.list(list))
+                    [&clause.0, &clause.1.list].into_iter().for_each(|list| walk.list(list));
                 });
             }
             CompoundCommand::Coprocess(coprocess) => {
