@@ -197,7 +197,7 @@ impl Syntax {
         }
     }
 
-    /// The option whose value a word is; `None` if it is none, or if that is not known.
+    /// The option that a word is the value of; `None` if it is not a value, or may not be.
     fn option_of<'p>(&self, part: &'p Part, name: &str, index: usize) -> Option<Cow<'p, str>> {
         let start = self.start(part, name).filter(|start| *start <= index)?;
         let literal = |at: usize| part.words.get(at).and_then(Word::literal);
@@ -289,7 +289,7 @@ pub(super) fn is_text(part: &Part, index: usize) -> bool {
     (is_prose() || is_no_file(part, index)) && is_plain() || is_left_out(part, index)
 }
 
-/// Programs whose first operand is no file, or none of whose operands is: what they search for, a script, an address.
+/// Programs that do not read their first operand as a file (it is a pattern or a script), or none that is an address.
 struct Operands {
     programs: &'static str,
     subcommands: &'static str,
@@ -299,7 +299,7 @@ struct Operands {
     valued: &'static str,
     /// Those whose value may only be in the same word.
     glued: &'static str,
-    /// Whether every operand that is an address is none.
+    /// Whether addresses among the operands are no files.
     are_addresses: bool,
 }
 

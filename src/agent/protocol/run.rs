@@ -92,7 +92,7 @@ pub enum RunEnd {
 }
 
 impl RunEnd {
-    /// The reason for the end of the run, for somebody who comes later.
+    /// The reason why the run ended, as shown when the session is opened again.
     pub fn report(self) -> &'static str {
         match self {
             RunEnd::Turns => "the last run was stopped: it reached its limit of answers",

@@ -75,7 +75,7 @@ const JOBS: &str = "\
 Oldest first: the number of the process, the last digits of its session's ID, its age, its processor
 time, its memory, the tau that its command belongs to, or \"left over\" once that has ended, and its command
 line. A process with a tau is in use there. They are found by their environment, after a crash of tau too.
-A tau that has a session open is none of them, whoever started it: `tau sessions` lists it.
+A tau with an open session is not listed here, even if a command started it; see `tau sessions`.
 
 Exit codes: 0 done, 1 a process did not end, 2 usage, 3 no such process
 To send the word as a prompt: tau -- jobs";

@@ -50,7 +50,7 @@ struct Ready {
     agent: ComposedAgent,
 }
 
-/// The beginner of attempts, whose limit they share.
+/// The session that started the attempts, and the limit that they share.
 struct Owner {
     /// The session, if there is one.
     session: Option<String>,

@@ -10,7 +10,7 @@ use crate::process::plain;
 use tau_tools::paths::identity;
 use tau_tools::user_error::UserError;
 
-/// Maximum number of names that are told of what is not in a patch.
+/// Maximum number of files named as missing from a patch.
 const NAMED: usize = 10;
 /// The mode of a repository within another one, where git shows a change.
 const REPOSITORY: &[u8] = b"160000";

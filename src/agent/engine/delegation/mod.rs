@@ -83,7 +83,7 @@ fn kind(engine: &Engine, name: &str) -> Result<HelperKind, UserError> {
     helper_part::find_kind(name, &engine.helpers.kinds)
 }
 
-/// The model of a helper. One of its file that cannot be used is replaced by that of its parent, as the user is told.
+/// The model of a helper. If the model in its file cannot be used, it gets its parent's, with a warning to the user.
 fn model(engine: &mut Engine, kind: &HelperKind, inherit: bool) -> Result<Option<Arc<Model>>, UserError> {
     let own = engine.config.model.clone();
     // Another model would not have the cache.

@@ -16,7 +16,7 @@ use tau_agent::provider::sse::{SseFrame, SseParser};
 
 /// Maximum silence of a stream: the server sends a sign of life three times as often.
 const SILENCE: Duration = Duration::from_secs(45);
-/// How long to wait for an answer before telling the user that there is none yet.
+/// How long the server may be silent before the user is warned.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// Capacity of the queue of frames.
 const WAITING: usize = 16;
