@@ -253,6 +253,15 @@ impl Syntax {
     }
 }
 
+/// Whether a word is an option, or is behind one: no other is the value of one.
+fn may_be_value(part: &Part, index: usize) -> bool {
+    let option = |at: Option<usize>| {
+        let first = at.and_then(|at| part.words.get(at)).and_then(|word| word.pieces.first());
+        first.and_then(Piece::text).is_some_and(|text| text.starts_with('-'))
+    };
+    option(Some(index)) || option(index.checked_sub(1))
+}
+
 /// Where the options of a program begin, behind one of these subcommands if there are any.
 fn start_behind(subcommands: &str, part: &Part, name: &str) -> Option<usize> {
     if subcommands.is_empty() {
@@ -284,7 +293,7 @@ pub(super) fn is_text(part: &Part, index: usize) -> bool {
     {
         return true;
     }
-    let is_prose = || PROSE.iter().any(|syntax| syntax.has_value(part, &name, index));
+    let is_prose = || may_be_value(part, index) && PROSE.iter().any(|it| it.has_value(part, &name, index));
     let is_plain = || !has(SED, &name) || programs::takes_data(&part.words, part.more_arguments);
     (is_prose() || is_no_file(part, index)) && is_plain() || is_left_out(part, index)
 }
@@ -464,7 +473,7 @@ pub(super) fn is_left_out(part: &Part, index: usize) -> bool {
         }
         _ => false,
     };
-    is_own || EXCLUDING.iter().any(|syntax| syntax.has_value(part, &name, index))
+    is_own || may_be_value(part, index) && EXCLUDING.iter().any(|it| it.has_value(part, &name, index))
 }
 
 /// Tests of `find` with the pattern of a name or a path.

@@ -43,8 +43,8 @@ pub(super) enum NamedPath {
 /// From where relative paths are seen.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Base {
-    /// The directories of the command.
-    Working,
+    /// As many of the directories of the command.
+    Working(usize),
     /// The folders with this index among those that parts entered.
     Entered(usize),
     Unknown,
@@ -90,6 +90,8 @@ pub(super) struct Scene<'a> {
     directories: Vec<PathText>,
     /// These as paths, where they are fully known. Made once all are there.
     known_directories: OnceCell<Vec<Option<PathBuf>>>,
+    /// How many of them there are before a part, by its position, if it runs once and in order.
+    directories_before: BTreeMap<usize, usize>,
     /// The only folders that parts can run in which entered them.
     entered: RefCell<Vec<Vec<PathBuf>>>,
     /// See [`Scene::enters_known_folders`].
@@ -155,11 +157,13 @@ impl<'a> Scene<'a> {
         values: BTreeMap<String, Vec<PathText>>,
     ) -> Self {
         let (folders, paths, known_directories) = (OnceCell::new(), RefCell::default(), OnceCell::new());
-        let (entered, enters_known) = (RefCell::default(), OnceCell::new());
+        let (directories_before, entered) = (BTreeMap::new(), RefCell::default());
+        let enters_known = OnceCell::new();
         let mut scene = Scene {
             places,
             directories,
             known_directories,
+            directories_before,
             entered,
             enters_known,
             values,
@@ -169,9 +173,12 @@ impl<'a> Scene<'a> {
         };
         for part in &analysis.parts {
             scene.assign(part);
+            if !part.repeats {
+                scene.directories_before.entry(part.span.start).or_insert(scene.directories.len());
+            }
             let name = part.words.first().and_then(Word::literal);
             if matches!(name.as_deref(), Some("cd" | "pushd")) {
-                scene.change_directory(part, analysis.loops);
+                scene.change_directory(part);
             }
         }
         scene
@@ -321,10 +328,13 @@ impl<'a> Scene<'a> {
         let entered = self.entered.borrow();
         let entered: &[PathBuf] = match base {
             Base::Entered(at) => entered.get(at).map_or(&[], Vec::as_slice),
-            Base::Working | Base::Unknown => &[],
+            Base::Working(_) | Base::Unknown => &[],
         };
         let (directories, known) = match base {
-            Base::Working => (Cow::Borrowed(&*self.directories), Cow::Borrowed(self.known_directories())),
+            Base::Working(count) => (
+                Cow::Borrowed(self.directories.get(..count).unwrap_or(&self.directories)),
+                Cow::Borrowed(self.known_directories()),
+            ),
             Base::Entered(_) => (
                 entered.iter().map(|folder| PathText::from(folder.as_path())).collect(),
                 entered.iter().cloned().map(Some).collect(),
@@ -393,7 +403,7 @@ impl<'a> Scene<'a> {
 
     /// The paths that a text may be, from the directories of the command.
     pub(super) fn paths_of(&self, text: &PathText) -> Rc<[NamedPath]> {
-        self.paths(text, Lookup { base: Base::Working, follows: true })
+        self.paths(text, Lookup { base: self.anywhere(), follows: true })
     }
 
     /// The paths that a text may be, from where a part runs.
@@ -422,7 +432,7 @@ impl<'a> Scene<'a> {
     /// Whether a word names something that exists.
     pub(super) fn is_there(&self, word: &Word) -> bool {
         self.texts(word).iter().any(|text| {
-            self.paths(text, Lookup { base: Base::Working, follows: false }).iter().any(NamedPath::is_there)
+            self.paths(text, Lookup { base: self.anywhere(), follows: false }).iter().any(NamedPath::is_there)
         })
     }
 
@@ -479,7 +489,7 @@ impl<'a> Scene<'a> {
             let is_subcommand = is_argument && subcommands.contains(&index);
             let (texts, is_found) = self.word_texts(part, word);
             // What `find` has found is named from where it runs, wherever it runs the command.
-            let base = if is_found && part.elsewhere { Base::Working } else { seen_from };
+            let base = if is_found && part.elsewhere { self.anywhere() } else { seen_from };
             let lookup = Lookup { base, follows: index < MAX_RESOLVED };
             for text in texts {
                 for candidate in candidates(&text, index == 0) {

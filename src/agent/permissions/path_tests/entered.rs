@@ -82,3 +82,30 @@ fn behind_set_e_a_folder_was_entered() {
     stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Ask], &lost);
     stage.check(&stage.permissions(&[]), PermissionMode::Auto, &[Allow], &kept);
 }
+
+#[test]
+fn a_loop_counts_only_for_what_is_in_it() {
+    let stage = Stage::new();
+    std::fs::remove_file(stage.work().join("keys")).unwrap();
+    let rules = stage.permissions(&[("read(./a.txt)", Deny)]);
+    let within = [
+        "cd src && for f in *; do cat \"$f\"; done",
+        "cd src && while true; do cat *; done",
+        "cd src && cat * && for f in 1 2; do ls; done",
+        "for f in 1 2; do ls; done; cd src && cat *",
+        "cd src && cat *; cd $X",
+        "cat /dev/null; cd src && cat *",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Allow], &within);
+    let others = [
+        "cd src && for f in *; do cd ..; cat \"$f\"; done",
+        "for f in 1 2; do cd src && cat *; cd ../..; done",
+        "while cd src && cat *; do cd ../..; done",
+        "f() { cd ..; }; cd src && f; cat *",
+        "f() { cat *; }; f; cd src && ls",
+        "cd $X; cd src && cat *",
+        "cd src && for f in 1 2; do ls; done; cat *",
+        "bash -c 'for f in 1 2; do cd src && cat *; cd ../..; done'",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &others);
+}

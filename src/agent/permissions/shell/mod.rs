@@ -76,6 +76,8 @@ pub(super) struct Part {
     pub elsewhere: bool,
     /// The folders that `cd` entered before it, see [`Simple`].
     pub entered: Vec<Word>,
+    /// Whether it may run more than once, or at another time than where it is written.
+    pub repeats: bool,
     /// The folders that are chosen for it, from the outside in: each is seen from the one before.
     pub folders: Vec<Word>,
 }
@@ -220,6 +222,7 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
         words: simple.words.into_iter().map(placed).collect(),
         texts: simple.texts,
         entered: simple.entered.into_iter().map(placed).collect(),
+        repeats: simple.repeats || source.depth > 0,
         redirects: simple
             .redirects
             .into_iter()
@@ -328,6 +331,7 @@ fn inner_part(outer: &Part, run: wrappers::Run) -> Part {
         redirects: Vec::new(),
         texts: outer.texts.clone(),
         entered: outer.entered.clone(),
+        repeats: outer.repeats,
         outer: chain,
         shell: Vec::new(),
         more_arguments: outer.more_arguments || run.more_arguments,

@@ -60,6 +60,8 @@ pub(in crate::permissions) struct Simple {
     pub texts: Vec<String>,
     /// The folders that `cd` entered before it, as it runs only behind these: `cd x && …`.
     pub entered: Vec<Word>,
+    /// Whether it may run more than once, or in another order: in a loop or a function.
+    pub repeats: bool,
 }
 
 /// The texts that a command prints, as far as it is known to: its words, or its input.

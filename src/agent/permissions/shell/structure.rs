@@ -224,6 +224,15 @@ impl Walk {
         result
     }
 
+    /// Walks commands that may run more than once, or in another order.
+    fn walk_repeated(&mut self, read: impl FnOnce(&mut Self)) {
+        let start = self.found.commands.len();
+        self.walk_tested(read);
+        self.found.loops = true;
+        let within = self.found.commands.get_mut(start..).unwrap_or_default();
+        within.iter_mut().for_each(|simple| simple.repeats = true);
+    }
+
     /// A list behind `cd`s into these folders. Returns the folders entered when it is over, and those if it succeeds.
     fn list_behind(&mut self, list: &CompoundList, mut before: Vec<Word>) -> (Vec<Word>, Vec<Word>) {
         let mut succeeded = Vec::new();
@@ -294,10 +303,9 @@ impl Walk {
                 self.redirects(redirects.as_ref(), start);
             }
             Command::Function(function) => {
-                self.found.loops = true;
                 self.found.functions.push(function.fname.value.clone());
                 let start = self.found.commands.len();
-                self.walk_tested(|walk| walk.compound(&function.body.0));
+                self.walk_repeated(|walk| walk.compound(&function.body.0));
                 self.redirects(function.body.1.as_ref(), start);
             }
             Command::ExtendedTest(test, redirects) => {
@@ -319,7 +327,7 @@ impl Walk {
             CompoundCommand::ArithmeticForClause(clause) => {
                 let span = self.span(&clause.loc);
                 self.doubt(span, "arithmetic, which evaluates variables");
-                self.walk_tested(|walk| walk.list(&clause.body.list));
+                self.walk_repeated(|walk| walk.list(&clause.body.list));
             }
             CompoundCommand::BraceGroup(group) => self.list(&group.list),
             CompoundCommand::Subshell(subshell) => {
@@ -328,14 +336,13 @@ impl Walk {
                 self.stops = stops;
             }
             CompoundCommand::ForClause(clause) => {
-                self.found.loops = true;
                 let name = &clause.variable_name;
                 let span = self.span(&clause.loc);
                 let words = clause.values.iter().flatten();
                 let values = words.filter_map(|word| Some((name.clone(), self.word(word)?))).collect();
                 let assigned = vec![name.clone()];
                 self.found.commands.push(Simple { span, assigned, values, ..Simple::default() });
-                self.walk_tested(|walk| walk.list(&clause.body.list));
+                self.walk_repeated(|walk| walk.list(&clause.body.list));
             }
             CompoundCommand::CaseClause(clause) => {
                 clause.cases.iter().filter_map(|case| case.cmd.as_ref()).for_each(|list| self.list(list));
@@ -349,8 +356,7 @@ impl Walk {
                 }
             }
             CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
-                self.found.loops = true;
-                self.walk_tested(|walk| {
+                self.walk_repeated(|walk| {
                     [&clause.0, &clause.1.list].into_iter().for_each(|list| walk.list(list));
                 });
             }

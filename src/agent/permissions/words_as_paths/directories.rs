@@ -13,7 +13,7 @@ use crate::permissions::shell::{Analysis, Part, Word};
 const MAX_DIRECTORIES: usize = 6;
 
 impl Scene<'_> {
-    pub(super) fn change_directory(&mut self, part: &Part, loops: bool) {
+    pub(super) fn change_directory(&mut self, part: &Part) {
         let operands = part.words.get(1..).unwrap_or_default();
         let is_option =
             |word: &&Word| matches!(word.literal().as_deref(), Some("-P" | "-L" | "-e" | "-@" | "--"));
@@ -24,7 +24,8 @@ impl Scene<'_> {
             }
             Some(word) => self.texts(word).iter().flat_map(|text| self.expand(text).into_owned()).collect(),
         };
-        let others = loops && targets.iter().any(|target| !target.is_absolute());
+        let others =
+            part.repeats && self.analysis.loops && targets.iter().any(|target| !target.is_absolute());
         let known = self.directories.clone();
         for target in targets {
             known.iter().for_each(|from| self.add_directory(target.within(from)));
@@ -48,7 +49,9 @@ impl Scene<'_> {
         if part.elsewhere {
             return Base::Unknown;
         }
-        let Some(folders) = self.entered_folders(part) else { return Base::Working };
+        let Some(folders) = self.entered_folders(part) else {
+            return Base::Working(self.directories_before(part));
+        };
         let mut entered = self.entered.borrow_mut();
         let known = entered.iter().position(|other| *other == folders);
         Base::Entered(known.unwrap_or_else(|| {
@@ -57,9 +60,21 @@ impl Scene<'_> {
         }))
     }
 
+    /// From all directories of the command.
+    pub(super) fn anywhere(&self) -> Base {
+        Base::Working(self.directories.len())
+    }
+
+    /// How many of the directories a part may run in: those that are there when it is reached.
+    fn directories_before(&self, part: &Part) -> usize {
+        let before = self.directories_before.get(&part.span.start).filter(|_| !part.repeats);
+        before.copied().unwrap_or(self.directories.len())
+    }
+
     /// The directories that a part may run in; `None` if unknown.
     pub(in crate::permissions) fn directories_of(&self, part: &Part) -> Option<Vec<PathBuf>> {
-        let known = self.known_directories().iter().filter(|_| !part.elsewhere).cloned();
+        let before = self.directories_before(part);
+        let known = self.known_directories().iter().take(before).filter(|_| !part.elsewhere).cloned();
         known.collect::<Option<Vec<_>>>().filter(|known| !known.is_empty())
     }
 
@@ -70,13 +85,18 @@ impl Scene<'_> {
 
     /// The only folders that a part can run in, as it runs behind `cd`; `None` if it does not, or they are unknown.
     pub(in crate::permissions) fn entered_folders(&self, part: &Part) -> Option<Vec<PathBuf>> {
-        if part.entered.is_empty() || !self.enters_known_folders() {
+        if !self.enters_known_folders() {
             return None;
         }
         let below: PathBuf =
             part.entered.iter().map(|word| word.literal().map(Cow::into_owned)).collect::<Option<_>>()?;
-        let known = self.directories_of(part)?;
-        Some(known.into_iter().map(|folder| in_normal_form(folder.join(&below))).collect())
+        // The `cd` to the first of them is the last part that begins before it.
+        let first = part.entered.first()?.span.start;
+        let before = self.directories_before.range(..first).next_back().filter(|_| !part.repeats);
+        let before = before.map_or(self.directories.len(), |(_, count)| *count);
+        let known = self.known_directories().iter().take(before).filter(|_| !part.elsewhere);
+        let known = known.map(|folder| Some(in_normal_form(folder.as_ref()?.join(&below))));
+        known.collect::<Option<Vec<_>>>().filter(|known| !known.is_empty())
     }
 
     /// Whether nothing makes a link that leads elsewhere, or changes the directory unseen.
