@@ -18,6 +18,7 @@ use crate::harness::{Screen, frames, text};
 use crate::panels::{asks, has, shown, starts};
 
 mod elsewhere;
+mod hidden;
 mod kinds;
 mod looks;
 mod modes;

@@ -10,7 +10,7 @@ mod texts;
 mod unknown;
 mod unnamed;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use super::command_pattern::Match;
@@ -27,6 +27,11 @@ use tau_protocol::approval::{ApprovalReason, PermissionMode};
 use tau_tools::ToolKind;
 use tau_tools::access::Access;
 
+/// The maximum number of substitutions that are judged one by one.
+const MAX_SUBSTITUTED: usize = 20;
+/// The maximum nesting of such texts.
+const MAX_DEPTH: usize = 2;
+
 /// The rules with their sources by kind, and the options.
 pub(super) struct Judge<'a> {
     pub allow: Vec<&'a Rule>,
@@ -41,6 +46,8 @@ pub(super) struct Judge<'a> {
     /// The protected places that texts may be, which several parts of a command often have in common.
     pub protected_texts: RefCell<BTreeMap<(PathText, Use), Option<ProtectedKind>>>,
     pub entries_seen: EntriesSeen,
+    /// How deeply texts are nested of which one is judged, see [`Judge::judge_loosely`].
+    pub depth: Cell<usize>,
 }
 
 /// The parts of a command for which rules are suggested, which costs as much as judging them.
@@ -214,15 +221,44 @@ impl Judge<'_> {
         }
         self.doubts(command, &analysis, bare, findings);
         self.wider_patterns(command, &scene, findings);
-        if let Some(loose) = shell::loosen(command) {
-            self.judge_text_as_command(&loose, false, &scene, 0, findings);
+        let loose = shell::loosen(command);
+        if let Some(loose) = &loose {
+            self.judge_text_as_command(loose, false, &scene, 0, findings);
         }
         self.judge_unknown_targets(command, &parts, &scene, findings, start);
         self.dangers(command, &analysis, &scene, findings);
+        let is_free = findings.iter().skip(start).all(|finding| finding.verdict == Verdict::Allow);
+        if is_free && !analysis.doubts.is_empty() {
+            let within = shell::substituted_commands(command).into_iter().take(MAX_SUBSTITUTED);
+            loose.into_iter().chain(within).for_each(|text| self.judge_loosely(&text, call, findings));
+        }
         if findings.len() == start {
             findings.push(Finding { unasked: true, ..allowed_finding("it runs nothing", command) });
         }
         self.judge_unconfined(&free, &scene, start, findings);
+    }
+
+    /// Judges a text that may be run by a command that is not understood. It may be wrong, so no rule denies it.
+    fn judge_loosely(&self, loose: &str, call: &CallFacts<'_>, findings: &mut Vec<Finding>) {
+        if self.depth.get() == MAX_DEPTH {
+            return;
+        }
+        let mut found = Vec::new();
+        self.depth.update(|depth| depth + 1);
+        self.command(loose, call, &mut found);
+        self.depth.update(|depth| depth - 1);
+        let asked = found.into_iter().filter(|finding| finding.verdict > Verdict::Allow);
+        findings.extend(asked.map(|finding| {
+            let reason = ApprovalReason { span: None, ..finding.reason };
+            Finding {
+                verdict: Verdict::Ask,
+                reason,
+                part: String::new(),
+                suggestion: None,
+                exact: None,
+                ..finding
+            }
+        }));
     }
 
     /// The whole command runs in one process. If a rule allows a part of it, none of it is confined, so

@@ -348,6 +348,7 @@ impl Permissions {
             suggest,
             protected_texts: RefCell::default(),
             entries_seen: folders::EntriesSeen::default(),
+            depth: std::cell::Cell::default(),
         };
         judge.findings(call)
     }

@@ -15,6 +15,7 @@ mod places;
 mod rights;
 mod services;
 mod sources;
+mod unread;
 
 pub(super) fn permissions(rules: &[(&str, Verdict)]) -> Permissions {
     let rule = |(text, list): &(&str, Verdict)| RuleInForce {

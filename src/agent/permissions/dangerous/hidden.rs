@@ -8,6 +8,7 @@ use super::targets::{Loss, Targets};
 use super::{CommandLoss, downloads, fed, has_option, languages};
 use crate::permissions::links;
 use crate::permissions::programs::{self, base};
+use crate::permissions::read_only;
 use crate::permissions::shell::{self, Analysis, Part, Piece, Word};
 use crate::permissions::strict;
 use crate::permissions::subcommands::has;
@@ -15,6 +16,13 @@ use crate::permissions::word_texts::is_filled_in;
 
 /// Builtins that run a text, now or later.
 const EVALUATING: &str = "eval source . trap alias mapfile readarray coproc bind complete";
+/// The maximum number of pieces of one that is not understood, and their maximum length, in bytes.
+const MAX_PIECES: usize = 2_000;
+const MAX_PIECE: usize = 500;
+/// The maximum number of them that are parsed.
+const MAX_READ_PIECES: usize = 100;
+/// Words of the shell before a command.
+const OPENING: &str = "then do else elif if while until ! { time coproc";
 /// The maximum number of texts that are taken apart.
 const MAX_TEXTS: usize = 400;
 /// The maximum nesting of such texts.
@@ -62,6 +70,14 @@ pub(super) fn find_danger(
         if !part.texts.is_empty() && (runs || programs::may_run_texts(part)) {
             texts.extend(part.texts.iter().map(|text| (text.clone(), part.span.clone())));
         }
+        if read_only::evaluates(part) {
+            let words = part.words.iter().skip(1).filter_map(Word::literal);
+            texts.extend(
+                words
+                    .flat_map(|text| shell::substituted_commands(&text))
+                    .map(|text| (text, part.span.clone())),
+            );
+        }
         let quoted = part.words.iter().skip(1).filter_map(Word::literal);
         let quoted = quoted.chain(part.texts.iter().map(|text| Cow::Borrowed(text.as_str())));
         let open = part.words.iter().skip(1).filter(|word| word.literal().is_none()).map(Word::display);
@@ -77,14 +93,7 @@ pub(super) fn find_danger(
     texts.extend(similar.map(|(it, other)| (command.replace(it, other), whole.clone())));
     texts.extend(analysis.scripts.iter().map(|script| (script.clone(), whole.clone())));
     if !analysis.doubts.is_empty() {
-        let loose = shell::loosen(command);
-        let read = loose.as_deref().unwrap_or(command);
-        if links::analysis(read).parts.is_empty() {
-            // What is not understood as a whole is read piece by piece.
-            let pieces = read.split(['\n', ';', '&', '|']);
-            texts.extend(pieces.map(|piece| (piece.to_owned(), whole.clone())));
-        }
-        texts.extend(loose.map(|loose| (loose, whole)));
+        texts.extend(unread_texts(command).into_iter().map(|text| (text, whole.clone())));
     }
     let mut seen = HashSet::new();
     texts.retain(|(text, _)| seen.insert(text.clone()));
@@ -100,6 +109,48 @@ pub(super) fn find_danger(
         let deeper = || find_danger(text, &analysis, &targets, depth + 1).map(|(danger, _)| danger);
         Some((known.or_else(|| (depth < MAX_DEPTH).then(deeper).flatten())?, span))
     })
+}
+
+/// The texts that may be commands of a command that is not understood as a whole.
+fn unread_texts(command: &str) -> Vec<String> {
+    let mut texts: Vec<String> = pieces(command)
+        .filter(|piece| names_danger(piece))
+        .take(MAX_READ_PIECES)
+        .map(str::to_owned)
+        .collect();
+    texts.extend(shell::substituted_commands(command));
+    texts.extend(shell::loosen(command));
+    texts
+}
+
+/// The texts in a command that may be commands of it: from each place where one may begin to where it may end.
+fn pieces(command: &str) -> impl Iterator<Item = &str> {
+    let signs = ['\n', ';', '&', '|', '(', ')', '{', '`'];
+    let ends: [&[char]; 2] = [&['\n', ';'], &['\n', ';', '&', '|']];
+    let from = move |start: usize| {
+        let rest = command.get(start..).unwrap_or_default().trim_start();
+        // Of several signs in a row, a command begins behind the last one.
+        let rest = rest.get(..rest.floor_char_boundary(MAX_PIECE)).filter(|rest| !rest.starts_with(signs));
+        rest.map(|rest| ends.map(|ends| without_signs(rest.split(ends).next().unwrap_or_default())))
+    };
+    let starts = command.match_indices(signs).map(|(at, sign)| at + sign.len());
+    std::iter::once(0).chain(starts).filter_map(from).take(MAX_PIECES).flatten()
+}
+
+/// A command without the words of the shell before it, and without what closes something that began before it.
+fn without_signs(piece: &str) -> &str {
+    let mut piece = piece.trim();
+    while let Some((_, rest)) = piece.split_once([' ', '\t']).filter(|(first, _)| has(OPENING, first)) {
+        piece = rest.trim_start();
+    }
+    let count = |piece: &str, sign: char| piece.matches(sign).count();
+    for (open, close) in [('(', ')'), ('{', '}')] {
+        while piece.ends_with(close) && count(piece, close) > count(piece, open) {
+            piece = piece.strip_suffix(close).unwrap_or(piece).trim_end();
+        }
+    }
+    let is_open = count(piece, '`') % 2 == 1;
+    piece.strip_suffix('`').filter(|_| is_open).unwrap_or(piece)
 }
 
 /// The commands in which `xargs` and `parallel` put what they are given in the command itself: `'rm -rf {}' ::: ~`.
@@ -143,15 +194,18 @@ fn command_of_env(words: &[Word]) -> String {
     words.skip_while(|word| word.is_empty() || word.starts_with('-')).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a text has a word that every danger needs, quoted or not. Most texts have none, and are not parsed.
+/// Whether a text has a word that every danger needs, or a sign of one. Most texts have none, and are not parsed.
 fn may_be_dangerous(text: &str) -> bool {
+    ["()", "$'"].iter().any(|sign| text.contains(sign)) || names_danger(text)
+}
+
+/// Whether a text has a word that every danger needs, quoted or not.
+fn names_danger(text: &str) -> bool {
     let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let is_named =
         |word: &str| super::is_dangerous(word) || fed::is_removing(word) || downloads::is_loading(word);
-    ["/dev/", "()", "$'"].iter().any(|sign| text.contains(sign))
-        || languages::may_remove(text)
-        || plain.split(|c| !is_part(c)).any(is_named)
+    text.contains("/dev/") || languages::may_remove(text) || plain.split(|c| !is_part(c)).any(is_named)
 }
 
 /// The texts that a command holds in variables, and gives to builtins that read.

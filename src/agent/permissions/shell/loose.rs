@@ -23,7 +23,89 @@ pub(in crate::permissions) fn loosen(command: &str) -> Option<String> {
         return None;
     }
     let plain = without_groups(&rewrite_shell_variables(&format!("{given}{loose}")));
+    let plain = without_arithmetic(&plain);
     (is_changed || plain != loose).then_some(plain)
+}
+
+/// The command with what runs in arithmetic in its place: `((i = $(x)))` becomes `: $(x)`, the head of a loop
+/// `_ in 0`. What only looks like arithmetic becomes a subshell.
+fn without_arithmetic(command: &str) -> String {
+    let (mut plain, mut rest) = (String::with_capacity(command.len()), command);
+    while let Some((before, behind)) = rest.find('(').and_then(|at| rest.split_at_checked(at)) {
+        plain.push_str(before);
+        let inner = behind.get(1..).unwrap_or_default();
+        if let Some((runs, length)) = arithmetic(behind) {
+            let is_head = before.trim_end().ends_with("for");
+            plain.push_str(if is_head { "_ in 0 " } else { ": " });
+            plain.push_str(&runs);
+            rest = behind.get(length..).unwrap_or_default();
+            if is_head && !rest.trim_start().starts_with(';') {
+                plain.push(';');
+            }
+            continue;
+        }
+        plain.push_str(if inner.trim_start().starts_with('(') { "( :; " } else { "(" });
+        rest = inner;
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// The substitutions in the `((…))` at the start of a text, and its length. The parentheses at its ends are next to
+/// each other.
+fn arithmetic(text: &str) -> Option<(String, usize)> {
+    let inner = text.strip_prefix("((")?;
+    let mut open = 0_usize;
+    let end = inner.bytes().enumerate().find_map(|(at, byte)| {
+        match byte {
+            b'(' => open += 1,
+            b')' if open == 0 => return Some(at),
+            b')' => open -= 1,
+            _ => {}
+        }
+        None
+    })?;
+    let whole = inner.get(..end).filter(|_| inner.get(end..).is_some_and(|rest| rest.starts_with("))")))?;
+    Some((substitutions(whole).join(" "), end + 4))
+}
+
+/// The `$(…)` and the texts in backquotes in a text, also in quotes.
+fn substitutions(text: &str) -> Vec<&str> {
+    let (mut found, mut at) = (Vec::new(), 0_usize);
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let length = if rest.starts_with("$(") {
+            closing_parenthesis(rest).map(|end| end + 1)
+        } else if rest.starts_with('`') {
+            rest.get(1..).and_then(|rest| rest.find('`')).map(|end| end + 2)
+        } else {
+            None
+        };
+        found.extend(length.and_then(|length| rest.get(..length)));
+        at += length.unwrap_or_else(|| rest.chars().next().map_or(1, char::len_utf8));
+    }
+    found
+}
+
+/// The commands of the substitutions in a text, also in quotes.
+pub(in crate::permissions) fn substituted_commands(text: &str) -> Vec<String> {
+    let inner = |text: &str| {
+        let inner = text.strip_prefix("$(").and_then(|inner| inner.strip_suffix(')'));
+        inner.unwrap_or(text.trim_matches('`')).to_owned()
+    };
+    substitutions(text).into_iter().map(inner).collect()
+}
+
+/// The index of the `)` that closes the first `(` of a text.
+fn closing_parenthesis(text: &str) -> Option<usize> {
+    let mut open = 0_usize;
+    text.bytes().enumerate().find_map(|(at, byte)| {
+        match byte {
+            b'(' => open += 1,
+            b')' => open = open.checked_sub(1)?,
+            _ => {}
+        }
+        (byte == b')' && open == 0).then_some(at)
+    })
 }
 
 /// The variable in an expansion, and the text that may stand for it: `${x:-~}`, `${x:=~}`.
@@ -71,9 +153,14 @@ fn without_groups(command: &str) -> String {
 /// A known form of the expansion at the start of a text, and the length of the one that is there.
 fn expansion(text: &str, command: &str) -> (String, usize) {
     let plain = || ("$".to_owned(), 1);
-    if text.starts_with("$((") || text.starts_with("$[") {
-        let end = if text.starts_with("$[") { "]" } else { "))" };
-        return text.find(end).map_or_else(plain, |at| ("0".to_owned(), at + end.len()));
+    if text.starts_with("$((") {
+        let known = text.get(1..).and_then(arithmetic);
+        return known.map_or_else(plain, |(runs, length)| (format!("0{runs}"), length + 1));
+    }
+    if text.starts_with("$[") {
+        let end = text.find(']').unwrap_or(text.len());
+        let runs = substitutions(text.get(..end).unwrap_or_default()).concat();
+        return (format!("0{runs}"), text.len().min(end + 1));
     }
     if text.starts_with("$\"") {
         return (String::new(), 1);
@@ -91,8 +178,9 @@ fn expansion(text: &str, command: &str) -> (String, usize) {
         (!value.is_empty()).then_some(value)
     });
     let known = held.unwrap_or(name);
-    let shown =
+    let mut shown =
         if known.is_empty() || holds && held.is_none() { "$_".to_owned() } else { format!("${{{known}}}") };
+    substitutions(inner).into_iter().for_each(|runs| shown.push_str(runs));
     (shown, length + 3)
 }
 

@@ -38,6 +38,10 @@ fn hostile_commands_are_judged_in_time_and_on_a_small_stack() {
         "~99999999999999999999/ 99999999999>x {1..99999999999999999999}".to_owned(),
         "*".repeat(19_000),
         "cat ".to_owned() + &"*".repeat(3_000),
+        "((x)); rm y; ".repeat(1_500),
+        "( ( ".repeat(3_000) + "rm -rf ~",
+        nested("$((a[$(", ")]))", 1_500),
+        "`rm $((x))`".repeat(1_500),
     ];
     let rules = permissions(&[("bash(*a*b*c*d *)", Verdict::Deny), ("read(**/x)", Verdict::Ask)]);
     let work = move || {
