@@ -35,8 +35,7 @@ async fn nothing_is_lost_beside_what_is_not_understood() {
     let mut command = bare(home.path());
     command.current_dir(&work).args(own_model(&server.url())).args(["-p", "--permission-mode", "auto", "go"]);
     let ended = run(&mut command, None).await;
-    assert_eq!(ended.code, 0, "{}", ended.err);
-    assert!(home.path().join("kept").exists());
+    assert!(home.path().join("kept").exists(), "{}", ended.err);
     assert!(work.join("harmless").exists(), "what does no harm there still runs");
     let last = server.requests().last().map(|request| body(request)).unwrap();
     let messages = last["messages"].as_array().unwrap().iter();
