@@ -8,18 +8,10 @@ use crate::support::server::Server;
 
 /// Ways to remove the home directory beside what the reader of commands does not understand.
 const REMOVALS: [&str; 12] = [
-    "if ((1)); then rm -rf ~; fi",
-    "while ((1)); do rm -rf ~; break; done",
-    "for ((i=0;i<1;i++)); do rm -rf ~; done",
-    "for i in 1; do rm -rf ~; ((i++)); done",
-    "( ( rm -rf ~ ) )",
-    "((rm -rf ~) )",
-    "(( i = $(rm -rf ~) ))",
-    "echo $(( 1 + $(rm -rf ~) ))",
-    ": ${x//$(rm -rf ~)/y}",
-    "[[ -v 'a[$(rm -rf ~)]' ]]",
-    "printf -v 'a[$(rm -rf ~)]' x",
-    "bash -c 'if ((1)); then rm -rf ~; fi'",
+    "if ((1)); then rm -rf ~; fi", "while ((1)); do rm -rf ~; break; done",
+    "for ((i=0;i<1;i++)); do rm -rf ~; done", "for i in 1; do rm -rf ~; ((i++)); done", "( ( rm -rf ~ ) )",
+    "((rm -rf ~) )", "(( i = $(rm -rf ~) ))", "echo $(( 1 + $(rm -rf ~) ))", ": ${x//$(rm -rf ~)/y}",
+    "[[ -v 'a[$(rm -rf ~)]' ]]", "printf -v 'a[$(rm -rf ~)]' x", "bash -c 'if ((1)); then rm -rf ~; fi'",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -29,6 +29,8 @@ use tau_tools::access::Access;
 
 /// The maximum number of substitutions that are judged one by one.
 const MAX_SUBSTITUTED: usize = 20;
+/// The maximum number of pieces of a command without a structure.
+const MAX_PIECES: usize = 100;
 /// The maximum nesting of such texts.
 const MAX_DEPTH: usize = 2;
 
@@ -230,7 +232,11 @@ impl Judge<'_> {
         let is_free = findings.iter().skip(start).all(|finding| finding.verdict == Verdict::Allow);
         if is_free && !analysis.doubts.is_empty() {
             let within = shell::substituted_commands(command).into_iter().take(MAX_SUBSTITUTED);
-            loose.into_iter().chain(within).for_each(|text| self.judge_loosely(&text, call, findings));
+            let all = shell::loosen_all(command);
+            let is_read = !links::analysis(all.as_deref().unwrap_or(command)).parts.is_empty();
+            let pieces = shell::pieces(command).take(if is_read { 0 } else { MAX_PIECES }).map(str::to_owned);
+            let texts = loose.into_iter().chain(all).chain(within).chain(pieces);
+            texts.for_each(|text| self.judge_loosely(&text, call, findings));
         }
         if findings.len() == start {
             findings.push(Finding { unasked: true, ..allowed_finding("it runs nothing", command) });

@@ -16,13 +16,8 @@ use crate::permissions::word_texts::is_filled_in;
 
 /// Builtins that run a text, now or later.
 const EVALUATING: &str = "eval source . trap alias mapfile readarray coproc bind complete";
-/// The maximum number of pieces of one that is not understood, and their maximum length, in bytes.
-const MAX_PIECES: usize = 2_000;
-const MAX_PIECE: usize = 500;
-/// The maximum number of them that are parsed.
+/// The maximum number of pieces of a command that is not understood that are parsed.
 const MAX_READ_PIECES: usize = 100;
-/// Words of the shell before a command.
-const OPENING: &str = "then do else elif if while until ! { time coproc";
 /// The maximum number of texts that are taken apart.
 const MAX_TEXTS: usize = 400;
 /// The maximum nesting of such texts.
@@ -120,37 +115,8 @@ fn unread_texts(command: &str) -> Vec<String> {
         .collect();
     texts.extend(shell::substituted_commands(command));
     texts.extend(shell::loosen(command));
+    texts.extend(shell::loosen_all(command));
     texts
-}
-
-/// The texts in a command that may be commands of it: from each place where one may begin to where it may end.
-fn pieces(command: &str) -> impl Iterator<Item = &str> {
-    let signs = ['\n', ';', '&', '|', '(', ')', '{', '`'];
-    let ends: [&[char]; 2] = [&['\n', ';'], &['\n', ';', '&', '|']];
-    let from = move |start: usize| {
-        let rest = command.get(start..).unwrap_or_default().trim_start();
-        // Of several signs in a row, a command begins behind the last one.
-        let rest = rest.get(..rest.floor_char_boundary(MAX_PIECE)).filter(|rest| !rest.starts_with(signs));
-        rest.map(|rest| ends.map(|ends| without_signs(rest.split(ends).next().unwrap_or_default())))
-    };
-    let starts = command.match_indices(signs).map(|(at, sign)| at + sign.len());
-    std::iter::once(0).chain(starts).filter_map(from).take(MAX_PIECES).flatten()
-}
-
-/// A command without the words of the shell before it, and without what closes something that began before it.
-fn without_signs(piece: &str) -> &str {
-    let mut piece = piece.trim();
-    while let Some((_, rest)) = piece.split_once([' ', '\t']).filter(|(first, _)| has(OPENING, first)) {
-        piece = rest.trim_start();
-    }
-    let count = |piece: &str, sign: char| piece.matches(sign).count();
-    for (open, close) in [('(', ')'), ('{', '}')] {
-        while piece.ends_with(close) && count(piece, close) > count(piece, open) {
-            piece = piece.strip_suffix(close).unwrap_or(piece).trim_end();
-        }
-    }
-    let is_open = count(piece, '`') % 2 == 1;
-    piece.strip_suffix('`').filter(|_| is_open).unwrap_or(piece)
 }
 
 /// The commands in which `xargs` and `parallel` put what they are given in the command itself: `'rm -rf {}' ::: ~`.

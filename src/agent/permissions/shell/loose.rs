@@ -1,5 +1,15 @@
 //! A looser reading of what the strict one does not understand, to find what certainly must not go unasked.
 
+use super::words;
+use crate::permissions::subcommands::has;
+
+/// The maximum number of places in a command that are left out.
+const MAX_PLACES: usize = 8;
+/// The maximum number of pieces of a command that is not understood, and their maximum length, in bytes.
+const MAX_PIECES: usize = 2_000;
+const MAX_PIECE: usize = 500;
+/// Words of the shell before a command.
+const OPENING: &str = "then do else elif if while until ! { time coproc";
 /// Builtins that declare variables, with options.
 const DECLARING: [&str; 4] = ["declare", "typeset", "local", "readonly"];
 
@@ -25,6 +35,25 @@ pub(in crate::permissions) fn loosen(command: &str) -> Option<String> {
     let plain = without_groups(&rewrite_shell_variables(&format!("{given}{loose}")));
     let plain = without_arithmetic(&plain);
     (is_changed || plain != loose).then_some(plain)
+}
+
+/// The looser reading of a command that is not understood, without the places where reading it ends.
+pub(in crate::permissions) fn loosen_all(command: &str) -> Option<String> {
+    let mut loose = loosen(command).unwrap_or_else(|| command.to_owned());
+    for _ in 0..MAX_PLACES {
+        let doubts = words::tokens(&loose, 0).1;
+        let Some(place) = doubts.into_iter().map(|doubt| doubt.span).find(|place| place.start < loose.len())
+        else {
+            break;
+        };
+        // Where nothing was read, the reader did not expect a sign; a substitution like a file may be a word of its own.
+        let sign = loose.get(place.start..).and_then(|rest| rest.chars().next()).unwrap_or_default();
+        let length = if matches!(sign, '<' | '>') { 0 } else { sign.len_utf8() };
+        let end = place.end.max(place.start + length);
+        let (Some(before), Some(behind)) = (loose.get(..place.start), loose.get(end..)) else { break };
+        loose = format!("{before} {behind}");
+    }
+    (loose != command).then_some(loose)
 }
 
 /// The command with what runs in arithmetic in its place: `((i = $(x)))` becomes `: $(x)`, the head of a loop
@@ -93,6 +122,36 @@ pub(in crate::permissions) fn substituted_commands(text: &str) -> Vec<String> {
         inner.unwrap_or(text.trim_matches('`')).to_owned()
     };
     substitutions(text).into_iter().map(inner).collect()
+}
+
+/// The texts in a command that may be commands of it: from each place where one may begin to where it may end.
+pub(in crate::permissions) fn pieces(command: &str) -> impl Iterator<Item = &str> {
+    let signs = ['\n', ';', '&', '|', '(', ')', '{', '`'];
+    let ends: [&[char]; 2] = [&['\n', ';'], &['\n', ';', '&', '|']];
+    let from = move |start: usize| {
+        let rest = command.get(start..).unwrap_or_default().trim_start();
+        // Of several signs in a row, a command begins behind the last one.
+        let rest = rest.get(..rest.floor_char_boundary(MAX_PIECE)).filter(|rest| !rest.starts_with(signs));
+        rest.map(|rest| ends.map(|ends| without_signs(rest.split(ends).next().unwrap_or_default())))
+    };
+    let starts = command.match_indices(signs).map(|(at, sign)| at + sign.len());
+    std::iter::once(0).chain(starts).filter_map(from).take(MAX_PIECES).flatten()
+}
+
+/// A command without the words of the shell before it, and without what closes something that began before it.
+fn without_signs(piece: &str) -> &str {
+    let mut piece = piece.trim();
+    while let Some((_, rest)) = piece.split_once([' ', '\t']).filter(|(first, _)| has(OPENING, first)) {
+        piece = rest.trim_start();
+    }
+    let count = |piece: &str, sign: char| piece.matches(sign).count();
+    for (open, close) in [('(', ')'), ('{', '}')] {
+        while piece.ends_with(close) && count(piece, close) > count(piece, open) {
+            piece = piece.strip_suffix(close).unwrap_or(piece).trim_end();
+        }
+    }
+    let is_open = count(piece, '`') % 2 == 1;
+    piece.strip_suffix('`').filter(|_| is_open).unwrap_or(piece)
 }
 
 /// The index of the `)` that closes the first `(` of a text.
