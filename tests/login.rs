@@ -5,8 +5,10 @@ mod server;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
@@ -367,6 +369,79 @@ async fn two_programs_renew_tokens_once() {
     futures_util::future::join_all(both).in_time("both answers").await;
     let renewals = server.known().grants.iter().filter(|grant| *grant == "refresh_token").count();
     assert_eq!(renewals, 1);
+    none_wrong(&server);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_ends_before_the_program() {
+    let prompt = "{\"type\":\"prompt\",\"message\":\"hello\"}\n";
+    for (arguments, input, signal) in [
+        (&["-p", "hello"][..], "", Signal::INT),
+        (&["-p", "hello"], "", Signal::TERM),
+        (&["--json", "hello"], "", Signal::INT),
+        (&["--mode", "rpc"], prompt, Signal::TERM),
+    ] {
+        let server = Server::start(Manner::default()).await;
+        let place = home(&server);
+        log_in(place.path(), "kimi").await;
+        expire(place.path(), "kimi-coding");
+        let begun = server.known().begun;
+        server.known().manner.takes = Duration::from_millis(700);
+        let mut command = tau(place.path(), &[&["--model", "kimi-coding/k3"], arguments].concat());
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        // A prompt is read to its end, and the other waits for more.
+        let mut writer = child.stdin.take().filter(|_| !input.is_empty());
+        if let Some(writer) = &mut writer {
+            writer.write_all(input.as_bytes()).await.unwrap();
+        }
+        async {
+            while server.known().begun == begun {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        .in_time("a renewal")
+        .await;
+        let pid = Pid::from_raw(child.id().unwrap().try_into().unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        child.wait_with_output().in_time("the end").await.unwrap();
+        let kept = entry(place.path(), "kimi-coding")["refresh"].as_str().map(str::to_owned);
+        assert_eq!((kept, server.known().given), (server.known().refresh.clone(), 2), "{arguments:?}");
+        answered(place.path(), "kimi-coding/k3").await;
+        none_wrong(&server);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_not_spent_when_its_replacement_could_not_be_saved() {
+    let server = Server::start(Manner::default()).await;
+    let place = home(&server);
+    // No file can be written.
+    let limited = async |arguments: &[&str]| {
+        let mut command = tau(place.path(), &[]);
+        let script = format!("ulimit -f 0; exec {} \"$@\"", env!("CARGO_BIN_EXE_tau"));
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script, "sh"]).args(arguments).env_clear().current_dir(place.path());
+        shell.envs(command.as_std_mut().get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        run(&mut shell, None).await
+    };
+    let end = limited(&["login", "kimi", "--device", "--no-browser"]).await;
+    assert!(end.code != 0 && end.err.contains("cannot write auth.json"), "{end:?}");
+    assert!(end.out.is_empty() && server.known().device.is_none(), "{end:?}");
+
+    log_in(place.path(), "kimi").await;
+    expire(place.path(), "kimi-coding");
+    let end = limited(&["-p", "--model", "kimi-coding/k3", "hello"]).await;
+    let said = "was not renewed: ";
+    assert!(
+        end.code != 0 && end.err.contains(said) && end.err.contains("auth.json cannot be written"),
+        "{end:?}"
+    );
+    assert!(
+        end.err.contains("make that file and its folder writable") && !end.err.contains("log in again"),
+        "{end:?}"
+    );
+    answered(place.path(), "kimi-coding/k3").await;
     none_wrong(&server);
 }
 

@@ -52,6 +52,7 @@ pub fn main() -> std::process::ExitCode {
     let exit = run();
     stopped_jobs::stop_rest();
     compose::agent::clear_scratch();
+    login::finish_renewals();
     stderr::finish();
     exit.into()
 }

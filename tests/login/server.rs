@@ -16,7 +16,7 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use url::form_urlencoded::parse;
 
-type Fields = BTreeMap<String, String>;
+pub type Fields = BTreeMap<String, String>;
 
 /// A request to a service.
 #[derive(Clone, Debug)]
@@ -33,14 +33,16 @@ pub struct Known {
     /// The parameters of the request for each code.
     codes: HashMap<String, Fields>,
     /// The parameters of the request for a device code.
-    device: Option<Fields>,
+    pub device: Option<Fields>,
     polled: Option<Instant>,
     polls: usize,
     /// The accepted tokens, and the refresh token, which is replaced with each renewal.
     pub access: Vec<String>,
     pub refresh: Option<String>,
-    given: usize,
+    pub given: usize,
     pub grants: Vec<String>,
+    /// The requests for tokens that have come, answered or not.
+    pub begun: usize,
     /// Requests that a correct client does not send.
     pub wrong: Vec<String>,
     pub asked: Vec<Asked>,
@@ -222,7 +224,11 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
         "/auth" => openrouter(&server, query),
         "/api/v1/auth/keys" => key(&server, &sent),
         "/oauth/token" | "/api/oauth/token" | "/api/v1/oauth2/token" | "/login/oauth/access_token" => {
-            let takes = server.known().manner.takes;
+            let takes = {
+                let mut known = server.known();
+                known.begun += 1;
+                known.manner.takes
+            };
             tokio::time::sleep(takes).await;
             token(&server, &path, &headers, &sent)
         }

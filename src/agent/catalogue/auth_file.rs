@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::login::LoginTokens;
 use crate::settings::MAX_BYTES;
-use crate::settings::private_files::{SharedFile, read_json, write_private};
+use crate::settings::private_files::{SharedFile, check_creatable, read_capped, read_json, write_private};
 
 /// The file. Several processes may change it.
 #[derive(Clone, Debug)]
@@ -33,6 +33,17 @@ impl AuthFile {
     pub(super) fn login(&self, provider: &str) -> io::Result<Option<LoginTokens>> {
         let unreadable = |error: io::Error| io::Error::new(error.kind(), "auth.json cannot be read");
         Ok(self.read().map_err(unreadable)?.get(provider).and_then(LoginTokens::of_entry))
+    }
+
+    /// Fails when it cannot be changed now. Its content stays. Blocks.
+    pub(super) fn check_writable(&self) -> io::Result<()> {
+        let _lock = self.0.lock()?;
+        match read_capped(self.path(), MAX_BYTES) {
+            // Only replacing it tells: it may be mounted, and then cannot be replaced in a folder that is writable.
+            Ok(bytes) => write_private(self.path(), &bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => check_creatable(self.path()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Changes its entries. Blocks. Fails like [`AuthFile::read`]; the file is then left alone.

@@ -227,6 +227,11 @@ impl Keys {
         self.auth_file.read().map(drop).map_err(failed)
     }
 
+    /// Checks that `auth.json` can be changed now. Blocks.
+    pub fn check_writable(&self) -> io::Result<()> {
+        self.auth_file.check_writable()
+    }
+
     /// All values known to be keys, for redaction and for hiding from commands; includes the headers of
     /// `models.toml`. Runs no command; the output of one is known once it has run.
     pub fn secret_values(&self) -> Vec<Secret> {

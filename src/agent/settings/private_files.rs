@@ -28,10 +28,17 @@ pub fn private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// Parses JSON, which may begin with a byte order mark, as editors of Windows write it. For every file that another
+/// program or a user may have written.
+pub fn parse_json<T: DeserializeOwned>(bytes: impl AsRef<[u8]>) -> serde_json::Result<T> {
+    let bytes = bytes.as_ref();
+    serde_json::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
+}
+
 /// The content of a JSON file; `None` if it does not exist.
 pub fn read_json<T: DeserializeOwned>(path: &Path, cap: u64) -> io::Result<Option<T>> {
     match read_capped(path, cap) {
-        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+        Ok(bytes) => Ok(Some(parse_json(bytes)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -85,6 +92,11 @@ fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<(NamedTempFile, PathBuf
     let mut new = tempfile::Builder::new().prefix(".tau-").tempfile_in(dir)?;
     new.write_all(bytes)?;
     Ok((new, target))
+}
+
+/// Fails when [`write_private`] could not create the file `path`. It creates the folder.
+pub fn check_creatable(path: &Path) -> io::Result<()> {
+    write_beside(path, b"\n").map(drop)
 }
 
 /// Syncs the names in a folder to disk, if the file system supports that and the folder may be opened.

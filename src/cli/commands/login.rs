@@ -3,6 +3,7 @@
 //! Tokens are not printed. A pasted one is read from standard input, without echo on a terminal.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::mcp_login::lines;
 use super::table;
@@ -14,7 +15,7 @@ use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::runtime;
 use crate::process::{browser, plain, secret_prompt};
 use tau_agent::catalogue::keys::KeyPlace;
-use tau_agent::catalogue::login::{LOGINS, LoginCredential, LoginRow, begin, find_by_name};
+use tau_agent::catalogue::login::{self, LOGINS, LoginCredential, LoginRow, begin, find_by_name};
 use tau_agent::provider::http::Http;
 use tau_agent::secrets::Secret;
 use tau_tools::compare::close_matches;
@@ -32,6 +33,20 @@ pub fn run(args: &LoginArgs) -> Exit {
             }
         });
     done.unwrap_or_else(|refusal| refusal.fail())
+}
+
+/// The longest that the end of the program waits until renewed tokens are saved.
+const LONGEST_END: Duration = Duration::from_secs(15);
+
+/// Waits for renewals of logins that have begun: their old tokens are spent. No other begins.
+pub(crate) fn finish_renewals() {
+    let soon = Duration::from_secs(1);
+    if !login::finish_renewals(soon) {
+        warn("tau ends as soon as the renewed login is saved");
+        if !login::finish_renewals(LONGEST_END.saturating_sub(soon)) {
+            warn("the renewed login was not saved; log in again if it is refused");
+        }
+    }
 }
 
 fn unknown_login(name: &str) -> Refusal {
@@ -62,6 +77,7 @@ fn list(environment: &Environment) -> Exit {
 
 /// Saves a token that another program has printed.
 fn paste(environment: &Environment, row: &LoginRow, how: &str) -> Result<Exit, Refusal> {
+    check_file(environment)?;
     let token = match secret_prompt::read(&format!("{}: {how} (hidden): ", row.name)) {
         Ok(Some(token)) => token,
         Ok(None) => return Ok(Exit::Aborted),
@@ -88,6 +104,12 @@ fn unwritable(error: std::io::Error) -> Refusal {
     Refusal::config(format!("cannot write auth.json: {error}"))
 }
 
+/// Finds a broken or unwritable file before the user has done the work.
+fn check_file(environment: &Environment) -> Result<(), Refusal> {
+    environment.keys.readable().map_err(|failure| Refusal::config(failure.message))?;
+    environment.keys.check_writable().map_err(unwritable)
+}
+
 fn report_login(environment: &Environment, row: &LoginRow, result: &str) -> Exit {
     let model = environment.catalogue.default_model(row.provider);
     let model =
@@ -106,8 +128,7 @@ fn log_in(environment: &Environment, row: &'static LoginRow, args: &LoginArgs) -
             row.name
         )));
     }
-    // A broken file must be found before the user has done the work.
-    environment.keys.readable().map_err(|failure| Refusal::config(failure.message))?;
+    check_file(environment)?;
     let granted = match runtime::run_until_stopped(obtain_credential(environment, row, args))? {
         Ok(granted) => granted,
         Err((exit, why)) => {

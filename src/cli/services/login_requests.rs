@@ -113,6 +113,10 @@ impl Services {
             let setup = self.setup.lock();
             (Arc::new(Http::new(setup.settings.network())), setup.child_env("login"))
         };
+        // Before the user has done the work.
+        self.keys
+            .check_writable()
+            .map_err(|error| UserError::new("could not write auth.json").because(error))?;
         let begun = login::begin(row, &place, is_remote(), &http).await?;
         let (address, code) = (begun.page().to_string(), begun.code().map(str::to_owned));
         let is_open = !is_remote() && browser::open(&address, &env);

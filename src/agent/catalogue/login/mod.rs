@@ -27,6 +27,7 @@ use crate::secrets::{Secret, Secrets};
 use browser::BrowserLogin;
 pub use callback::PastedAddress;
 use device::DeviceLogin;
+pub use renewal::finish_renewals;
 pub(super) use renewal::{LoginOf, Renewals};
 use requests::Requests;
 pub(in crate::catalogue) use requests::check_url;

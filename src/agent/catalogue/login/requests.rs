@@ -54,6 +54,8 @@ pub(super) enum NoTokens {
     Refused(String),
     /// The account may not; a new login is refused, too.
     Denied(String),
+    /// The server was not asked: its answer could not be saved.
+    Unsavable(String),
     /// It could not be asked, or had no answer.
     Failed(UserError),
 }
@@ -62,7 +64,7 @@ impl NoTokens {
     /// The reason, as part of a sentence.
     pub(super) fn reason(self) -> String {
         match self {
-            NoTokens::Refused(why) | NoTokens::Denied(why) => why,
+            NoTokens::Refused(why) | NoTokens::Denied(why) | NoTokens::Unsavable(why) => why,
             NoTokens::Failed(why) => why.into(),
         }
     }
