@@ -213,6 +213,47 @@ fn pi_gets_the_whole_tree() {
     assert!(text.contains("a side branch") && !text.contains("hunter2"), "{text}");
 }
 
+/// Models without ids of their own count from zero in every turn, and a result may have lost its call.
+#[test]
+fn ids_of_calls_occur_once_and_results_have_calls() {
+    let home = Home::new();
+    let mut lines = vec![HEADER.replace("/srv/web", &home.work().to_string_lossy()), line("p", None, "look")];
+    for turn in 0..3 {
+        let parent = if turn == 0 { "p".to_owned() } else { format!("r{}", turn - 1) };
+        let call = json!({"message": {"role": "assistant", "api": "x", "provider": "x", "model": "m",
+            "stopReason": "toolUse", "timestamp": 1, "content": [{"type": "toolCall", "id": "functions.bash:0",
+            "name": "bash", "arguments": {"command": "ls"}}]}});
+        let result = json!({"message": {"role": "toolResult", "toolCallId": "functions.bash:0", "toolName": "bash",
+            "content": [{"type": "text", "text": format!("output {turn}")}], "timestamp": 1}});
+        lines.push(entry("message", &format!("c{turn}"), Some(&parent), call));
+        lines.push(entry("message", &format!("r{turn}"), Some(&format!("c{turn}")), result));
+    }
+    let lost = json!({"message": {"role": "toolResult", "toolCallId": "gone", "toolName": "bash",
+        "content": [{"type": "text", "text": "lost output"}], "timestamp": 1}});
+    lines.push(entry("message", "lost", Some("r2"), lost));
+    fs::write(home.at("tau/sessions/own.jsonl"), lines.join("\n") + "\n").unwrap();
+    for (program, call, result) in [("claude", "id", "tool_use_id"), ("codex", "call_id", "call_id")] {
+        let (path, notes) = home.exported(program);
+        assert!(notes.contains("1 unmatched tool result"), "{notes}");
+        let text = fs::read_to_string(path).unwrap();
+        let ids = |kinds: [&str; 2], field: &str| -> Vec<String> {
+            let part = |line: &str| {
+                let line: Value = serde_json::from_str(line).unwrap();
+                let part = line["payload"]
+                    .as_object()
+                    .or_else(|| line["message"]["content"][0].as_object())?
+                    .clone();
+                kinds.contains(&part["type"].as_str()?).then(|| part[field].as_str().unwrap().to_owned())
+            };
+            text.lines().filter_map(part).collect()
+        };
+        let calls = ids(["tool_use", "function_call"], call);
+        assert_eq!(calls, ["functions_bash_0", "functions_bash_0_2", "functions_bash_0_3"]);
+        assert_eq!(ids(["tool_result", "function_call_output"], result), calls);
+        assert!(text.contains("output 2") && !text.contains("lost output"), "{text}");
+    }
+}
+
 #[test]
 fn it_is_refused_where_it_cannot_be_done_and_overwrites_nothing() {
     let home = Home::new();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Writer, branch_text, call_id, parts, time_of};
+use super::{Writer, branch_text, parts, time_of};
 use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall};
 use tau_tools::Content;
 
@@ -37,7 +37,7 @@ impl Lines<'_, '_> {
             Message::ToolResult(result) => {
                 let blocks: Vec<Block> = result.content.iter().map(block).collect();
                 let result = json!({
-                    "tool_use_id": call_id(&result.tool_call_id),
+                    "tool_use_id": result.tool_call_id,
                     "type": "tool_result",
                     "content": contents(&blocks),
                     "is_error": result.is_error,
@@ -199,5 +199,5 @@ fn tool_use(call: &ToolCall) -> Value {
         let field = if field == "path" && name != call.name { "file_path" } else { field };
         input.insert(field.to_owned(), value.clone());
     }
-    json!({"type": "tool_use", "id": call_id(&call.id), "name": name, "input": input})
+    json!({"type": "tool_use", "id": call.id, "name": name, "input": input})
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Writer, branch_text, call_id, parts, time_of};
+use super::{Writer, branch_text, parts, time_of};
 use crate::session::entry::iso;
 use tau_protocol::message::{AssistantMessage, Block, Message, ToolCall, ToolResultMessage};
 use tau_tools::Content;
@@ -107,7 +107,7 @@ impl Lines<'_, '_> {
             "type": "function_call",
             "name": name,
             "arguments": arguments,
-            "call_id": call_id(&call.id),
+            "call_id": call.id,
         }));
     }
 
@@ -121,7 +121,7 @@ impl Lines<'_, '_> {
             false => Value::from(texts.collect::<Vec<_>>().join("\n")),
             true => result.content.iter().map(part).collect(),
         };
-        let id = call_id(&result.tool_call_id);
+        let id = &result.tool_call_id;
         self.item(json!({"type": "function_call_output", "call_id": id, "output": output}));
     }
 

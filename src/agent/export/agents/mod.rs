@@ -8,14 +8,16 @@ mod codex;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::provider::handoff::call_ids::CallIds;
 use crate::secrets::redact::Redactor;
 use crate::session::Session;
 use crate::session::entry::{iso, now};
 use crate::session::foreign::places::ForeignPlaces;
-use tau_protocol::message::{Block, Message};
+use tau_protocol::message::{Block, Message, ToolResultMessage};
 use tau_protocol::session_row::SessionOrigin;
 
 /// A session as a file of another agent.
@@ -45,8 +47,14 @@ impl ForeignSession {
         };
         let messages = session.tree().portable_messages();
         match program {
-            SessionOrigin::Claude => claude::write(&mut writer, &messages, session.info().name.as_deref()),
-            SessionOrigin::Codex => codex::write(&mut writer, &messages, created),
+            SessionOrigin::Claude => {
+                let messages = with_own_ids(&messages, &mut writer);
+                claude::write(&mut writer, &messages, session.info().name.as_deref());
+            }
+            SessionOrigin::Codex => {
+                let messages = with_own_ids(&messages, &mut writer);
+                codex::write(&mut writer, &messages, created);
+            }
             SessionOrigin::Pi => writer.lines = pi(session, &writer.id),
             SessionOrigin::Tau | SessionOrigin::Opencode => return None,
         }
@@ -134,11 +142,38 @@ fn branch_text(summary: &str) -> String {
     format!("Summary of a branch of this conversation that was left:\n\n{summary}")
 }
 
-/// The id of a call as providers accept it.
-fn call_id(id: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let id: String = id.chars().map(|c| if is_plain(c) { c } else { '_' }).take(64).collect();
-    if id.is_empty() { "call".to_owned() } else { id }
+/// The messages with ids of calls as providers accept them, each of one call. Results without a call are left out.
+fn with_own_ids(messages: &[Arc<Message>], writer: &mut Writer<'_>) -> Vec<Arc<Message>> {
+    let (mut ids, mut kept) = (CallIds::plain(), Vec::new());
+    // The calls of the last answer without a result: the id in the session, and the new one.
+    let mut open: Vec<(String, String)> = Vec::new();
+    for message in messages {
+        match &**message {
+            Message::Assistant(answer) => {
+                let mut answer = answer.clone();
+                open.clear();
+                for block in &mut answer.content {
+                    if let Block::ToolCall(call) = block {
+                        let id = ids.valid(&call.id, false);
+                        open.push((std::mem::replace(&mut call.id, id.clone()), id));
+                    }
+                }
+                kept.push(Arc::new(Message::Assistant(answer)));
+            }
+            Message::ToolResult(result) => {
+                match open.iter().position(|(original, _)| *original == result.tool_call_id) {
+                    Some(at) => {
+                        let tool_call_id = open.remove(at).1;
+                        let result = ToolResultMessage { tool_call_id, ..result.clone() };
+                        kept.push(Arc::new(Message::ToolResult(result)));
+                    }
+                    None => writer.leave_out("unmatched tool result"),
+                }
+            }
+            _ => kept.push(Arc::clone(message)),
+        }
+    }
+    kept
 }
 
 /// The pictures and the text of blocks, each by a function.

@@ -20,7 +20,7 @@ enum Rule {
 
 /// Assigns ids.
 #[derive(Debug)]
-pub(super) struct CallIds {
+pub(crate) struct CallIds {
     rule: Rule,
     used: HashSet<String>,
 }
@@ -38,9 +38,14 @@ impl CallIds {
         CallIds { rule, used: HashSet::new() }
     }
 
+    /// Ids that every model accepts, for conversations with any.
+    pub(crate) fn plain() -> Self {
+        CallIds { rule: Rule::Plain(40), used: HashSet::new() }
+    }
+
     /// A valid id for the next call, whose id in the session is `id`; `own` if the model itself assigned it.
     /// The nth call of a conversation always gets the same.
-    pub(super) fn valid(&mut self, id: &str, own: bool) -> String {
+    pub(crate) fn valid(&mut self, id: &str, own: bool) -> String {
         let first = match self.rule {
             Rule::Nine if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
                 id.to_owned()

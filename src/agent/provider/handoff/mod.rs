@@ -5,7 +5,7 @@
 //! model that made them and dropped for all others. The same conversation and model always give the same
 //! messages, so that provider caches hit.
 
-mod call_ids;
+pub(crate) mod call_ids;
 mod user_messages;
 
 use std::borrow::Cow;
