@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use rustix::process::Pid;
 use tempfile::TempDir;
 
-/// The prefix of our folders' names; the process id and random characters follow.
+/// The prefix of our folders' names; the process id, the owner and random characters follow.
 const PREFIX: &str = "tau-scratch-";
 /// The directory of the commands' private folders.
 const PRIVATE: &str = "private";
@@ -38,6 +38,8 @@ pub struct Scratch {
 #[derive(Debug)]
 struct Shelf {
     folder: Option<PathBuf>,
+    /// The part of the folder's name after the process id.
+    owner: String,
     files: VecDeque<KeptFile>,
     total: u64,
     most: u64,
@@ -70,8 +72,16 @@ impl Scratch {
 
     /// Like [`Scratch::new`], with a different limit on the total size, in bytes.
     pub fn with_limit(base: &Path, most: u64) -> Self {
-        let shelf = Shelf { folder: None, files: VecDeque::new(), total: 0, most, number: 0 };
+        let shelf =
+            Shelf { folder: None, owner: String::new(), files: VecDeque::new(), total: 0, most, number: 0 };
         Scratch { base: base.to_path_buf(), shelf: Arc::new(Mutex::new(shelf)) }
+    }
+
+    /// Names its folder after its owner, in letters and digits, for [`abandoned_folders`].
+    #[must_use]
+    pub fn owned_by(self, owner: &str) -> Self {
+        self.shelf.lock().owner = format!("{owner}-");
+        self
     }
 
     /// Creates an empty file whose name begins with `stem`.
@@ -138,7 +148,7 @@ impl Scratch {
     pub fn sweep(&self) -> usize {
         let most = self.shelf.lock().most;
         let mut left: Vec<LeftBehind> =
-            abandoned_folders(&self.base).into_iter().map(LeftBehind::of).collect();
+            of_dead_processes(&self.base).map(|entry| LeftBehind::of(entry.path())).collect();
         left.sort_by_key(|folder| folder.age);
         let mut total: u64 = 0;
         let is_old = |folder: &&LeftBehind| {
@@ -149,10 +159,22 @@ impl Scratch {
     }
 }
 
-/// The folders of dead processes under `base`.
-pub fn abandoned_folders(base: &Path) -> Vec<PathBuf> {
+/// The folders of this owner's dead processes under `base`, but for those in use within the last hour: their processes
+/// may be of another container.
+pub fn abandoned_folders(base: &Path, owner: &str) -> Vec<PathBuf> {
+    let own = format!("-{owner}-");
+    let is_own = |entry: &DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        name.strip_prefix(PREFIX)
+            .is_some_and(|rest| rest.trim_start_matches(char::is_numeric).starts_with(&own))
+    };
+    let paths = of_dead_processes(base).filter(is_own).map(|entry| entry.path());
+    paths.filter(|path| LeftBehind::of(path.clone()).age > EMPTY_KEPT).collect()
+}
+
+fn of_dead_processes(base: &Path) -> impl Iterator<Item = DirEntry> {
     let entries = fs::read_dir(base).into_iter().flatten().filter_map(Result::ok);
-    entries.filter(is_of_dead_process).map(|entry| entry.path()).collect()
+    entries.filter(is_of_dead_process)
 }
 
 fn is_of_dead_process(entry: &DirEntry) -> bool {
@@ -196,7 +218,7 @@ impl Shelf {
             return Ok(folder.clone());
         }
         let folder = tempfile::Builder::new()
-            .prefix(&format!("{PREFIX}{}-", std::process::id()))
+            .prefix(&format!("{PREFIX}{}-{}", std::process::id(), self.owner))
             .rand_bytes(12)
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(base)?
@@ -375,6 +397,26 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_is_abandoned_by_its_owner_alone() {
+        let base = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new(base.path()).unwrap().owned_by("0a1b");
+        let own = scratch.create("bash").unwrap().path().parent().unwrap().to_path_buf();
+        let name = own.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(name.starts_with(&format!("{PREFIX}{}-0a1b-", std::process::id())), "{name}");
+        let dead = 0x3fff_fff0;
+        let make = |owner: &str, age: Duration| {
+            let path = base.path().join(format!("{PREFIX}{dead}-{owner}x"));
+            fs::create_dir(&path).unwrap();
+            File::open(&path).unwrap().set_modified(std::time::SystemTime::now() - age).unwrap();
+            path
+        };
+        let mine = make("0a1b-", EMPTY_KEPT * 2);
+        let [_, _, _] =
+            [("", 2), ("0a1b-y", 0), ("0a1c-", 2)].map(|(owner, hours)| make(owner, EMPTY_KEPT * hours));
+        assert_eq!(abandoned_folders(base.path(), "0a1b"), [mine]);
+    }
+
+    #[test]
     fn folders_of_dead_processes_have_one_limit_and_the_oldest_go() {
         let base = tempfile::tempdir().unwrap();
         let make = |name: &str, hours: u32| {
@@ -393,6 +435,6 @@ mod tests {
         assert_eq!(folders.each_ref().map(|folder| folder.exists()), [false, true, false, true]);
         // What was written just now stays, and may belong to a process in another container.
         assert_eq!(Scratch::with_limit(base.path(), 3).sweep(), 1);
-        assert_eq!(abandoned_folders(base.path()), [folders[1].clone()]);
+        assert!(folders[1].exists());
     }
 }

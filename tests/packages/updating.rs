@@ -3,6 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, SystemTime};
+
+use tau::agent::settings::Paths;
 
 use super::site::Site;
 use super::{InMinutes, has, made, run, said, target, with_home};
@@ -308,6 +311,43 @@ fn links_through_another_way_to_the_folder_are_removed() {
     let left = run(Command::new("find").arg(installed.home.path()).args(["-type", "l"]));
     assert_eq!(left, "", "{removed}");
     std::fs::remove_dir_all(way.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn purge_follows_links_and_leaves_what_is_not_its_own() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |path: &str| home.path().join(path);
+    write_files(home.path());
+    // The cache is on another disk, and the settings are among the user's own files.
+    crate::support::write(&at("dotfiles/README.md"), "mine");
+    for (folder, target) in [(".cache/tau", "disk/cache"), (".config/tau", "dotfiles/tau")] {
+        std::fs::create_dir_all(at(target).parent().unwrap()).unwrap();
+        std::fs::rename(at(folder), at(target)).unwrap();
+        std::os::unix::fs::symlink(at(target), at(folder)).unwrap();
+    }
+    std::fs::rename(at("dotfiles/README.md"), at("dotfiles/tau/README.md")).unwrap();
+    let data = at(".local/share/tau");
+    let owners = [Paths::under(&data).owner(), Paths::under(&at("other")).owner()];
+    let output = |owner: &str, name: &str, age: u64| {
+        let file = at(&format!("tmp/tau-scratch-{}-{owner}-{name}/bash-0001.log", 0x3fff_fff0));
+        crate::support::write(&file, "output");
+        let changed = SystemTime::now() - Duration::from_secs(age);
+        for path in [file.as_path(), file.parent().unwrap()] {
+            std::fs::File::open(path).unwrap().set_modified(changed).unwrap();
+        }
+        file
+    };
+    let [old, young, of_other] =
+        [output(&owners[0], "a", 7200), output(&owners[0], "b", 60), output(&owners[1], "c", 7200)];
+    let mut command = with_home(Command::new(env!("CARGO_BIN_EXE_tau")), home.path());
+    let purged = command.args(["uninstall", "--purge", "--yes"]).env("TMPDIR", at("tmp")).output_in_minutes();
+    assert!(purged.status.success(), "{}", said(&purged));
+    assert!(said(&purged).contains("not tau's, stays: ~/.config/tau/README.md\n"), "{}", said(&purged));
+    assert!(!at("disk/cache").exists() && !at(".cache/tau").is_symlink(), "{}", said(&purged));
+    let kept: Vec<_> =
+        std::fs::read_dir(at("dotfiles/tau")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(kept, ["README.md"], "{}", said(&purged));
+    assert!(!old.exists() && young.exists() && of_other.exists(), "{}", said(&purged));
 }
 
 #[test]

@@ -54,6 +54,11 @@ impl Paths {
         self.data.join("sessions")
     }
 
+    /// The name of their owner in temporary folders, which several users of a machine or homes of a user share.
+    pub fn owner(&self) -> String {
+        format!("{:016x}", fnv1a(FNV_START, self.data.as_os_str().as_bytes()))
+    }
+
     /// The folder of sessions that run in `cwd`.
     pub fn sessions_for(&self, cwd: &Path) -> PathBuf {
         self.sessions().join(cwd_name(cwd))

@@ -192,7 +192,7 @@ fn new_server(
 /// Starts a server and prints its contents.
 fn test(server: ConfiguredServer, environment: &Environment, cwd: &Path) -> Result<Exit, Refusal> {
     let Environment { paths, settings, keys, .. } = environment;
-    let scratch = Scratch::new(&std::env::temp_dir()).map_err(Refusal::config)?;
+    let scratch = Scratch::new(&std::env::temp_dir()).map_err(Refusal::config)?.owned_by(&paths.owner());
     let policy = sandbox::policy(settings, paths, cwd);
     let name = server.server.name.clone();
     let mut server = server;

@@ -293,7 +293,8 @@ enum Failure {
 impl Here {
     fn context(&self, cancel: CancellationToken) -> Result<ToolContext, Refusal> {
         let Environment { paths, settings, keys, .. } = &self.environment;
-        let scratch = Arc::new(Scratch::new(&std::env::temp_dir()).map_err(Refusal::config)?);
+        let scratch =
+            Arc::new(Scratch::new(&std::env::temp_dir()).map_err(Refusal::config)?.owned_by(&paths.owner()));
         Ok(ToolContext {
             cancel,
             env: Arc::new(child_env(keys, settings, "tools")),

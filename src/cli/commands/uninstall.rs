@@ -34,11 +34,7 @@ pub fn run(args: &UninstallArgs) -> Result<Exit, Refusal> {
     )?;
     let mut rows = Vec::new();
     if let Origin::Script(folder) = &origin {
-        rows.push(WrittenFiles {
-            kind: "program",
-            paths: folder.parts(),
-            size: written::size_of(&folder.parts()),
-        });
+        rows.push(WrittenFiles::new(written::PROGRAM, folder.parts()));
     }
     if args.purge {
         rows.extend(found.iter().cloned());
@@ -59,8 +55,7 @@ pub fn run(args: &UninstallArgs) -> Result<Exit, Refusal> {
     let paths = &environment.paths;
     let emptied = [&paths.cache, &paths.state, &paths.data, &paths.config];
     for folder in emptied.into_iter().filter(|_| args.purge) {
-        // Fails if something is still in it.
-        let _ = std::fs::remove_dir(folder);
+        written::remove_if_empty(folder);
     }
     if let Origin::Script(folder) = &origin {
         let _ = std::fs::remove_dir(folder.path());
@@ -97,7 +92,10 @@ fn format_list(rows: &[WrittenFiles]) -> String {
     };
     let lines: Vec<[String; 4]> = rows.iter().enumerate().map(row).collect();
     let sum = rows.iter().fold(Size::default(), |sum, row| sum.plus(row.size));
-    format!("{}together {}\n", table::columns(&lines), byte_size(sum.bytes))
+    let kept = rows.iter().flat_map(|row| &row.kept);
+    let kept: String =
+        kept.map(|path| format!("not tau's, stays: {}\n", plain::line(&in_short(path)))).collect();
+    format!("{}together {}\n{kept}", table::columns(&lines), byte_size(sum.bytes))
 }
 
 /// Asks which rows to remove.
@@ -133,7 +131,7 @@ fn remove(rows: &[WrittenFiles], chosen: &BTreeSet<usize>) -> Exit {
     let mut text = String::new();
     for row in chosen.iter().filter_map(|row| rows.get(*row)) {
         let failures: Vec<(&PathBuf, std::io::Error)> =
-            row.paths.iter().filter_map(|path| Some((path, written::remove(path).err()?))).collect();
+            row.paths.iter().filter_map(|path| Some((path, row.remove(path).err()?))).collect();
         for (path, error) in &failures {
             warn(&format!("cannot remove {}: {error}", plain::line(&in_short(path))));
             exit = Exit::Model;

@@ -29,8 +29,8 @@ use tau_agent::provider::scripted::Router;
 use tau_agent::secrets::masking::Masking;
 use tau_agent::secrets::vault::Vault;
 use tau_agent::session::Session;
-use tau_agent::settings::Settings;
 use tau_agent::settings::trust::MCP_FILE;
+use tau_agent::settings::{Paths, Settings};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::run::{RetryMode, RunLimits};
 use tau_protocol::worktree;
@@ -134,7 +134,7 @@ impl Setup {
             place: SessionPlace { dir: self.session_dir(), cwd: self.cwd.clone() },
             session,
             system: text.text.into(),
-            scratch: scratch()?,
+            scratch: scratch(&self.paths)?,
             env: Arc::new(env),
             shell: user_shell(&self.settings),
             bash_timeout: self.settings.bash_timeout,
@@ -388,7 +388,7 @@ pub(crate) fn clear_scratch() {
     }
 }
 
-fn scratch() -> Result<Arc<Scratch>, Refusal> {
+fn scratch(paths: &Paths) -> Result<Arc<Scratch>, Refusal> {
     if let Some(scratch) = SHARED.get() {
         return Ok(Arc::clone(scratch));
     }
@@ -399,6 +399,7 @@ fn scratch() -> Result<Arc<Scratch>, Refusal> {
             "cannot use the temporary directory {dir}: {error}; create it, or set TMPDIR to another one"
         ))
     })?;
+    let scratch = scratch.owned_by(&paths.owner());
     Ok(Arc::clone(SHARED.get_or_init(|| Arc::new(scratch))))
 }
 

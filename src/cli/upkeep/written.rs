@@ -1,6 +1,7 @@
 //! Finds everything that tau has written on this machine, by kind, with sizes.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::proxy::tokens::TOKENS_FILE;
@@ -15,6 +16,67 @@ pub(crate) struct WrittenFiles {
     /// Files, and folders with everything in them.
     pub paths: Vec<PathBuf>,
     pub size: Size,
+    /// Files and folders beside them, or behind links among them, that are not tau's.
+    pub kept: Vec<PathBuf>,
+}
+
+/// The program itself, with links within it.
+pub(crate) const PROGRAM: &str = "program";
+/// What the user may have written, too. Links among it are removed, and what they lead to is not.
+const SETTINGS: &str = "settings";
+/// Like [`SETTINGS`].
+const OF_PROJECTS: &str = "rules and settings of projects, only yours";
+
+/// The settings that tau writes.
+const OWN_SETTINGS: [&str; 4] = ["config.toml", "models.toml", "trust.json", "mcp.json"];
+
+impl WrittenFiles {
+    /// Of these paths. Those that do not exist are left out.
+    pub(crate) fn new(kind: &'static str, mut paths: Vec<PathBuf>) -> Self {
+        paths.retain(|path| path.symlink_metadata().is_ok());
+        let mut written = WrittenFiles { kind, paths, size: Size::default(), kept: Vec::new() };
+        let sizes = written.paths.iter().map(|path| Size::of(&written.real(path)));
+        written.size = sizes.fold(Size::default(), Size::plus);
+        if [SETTINGS, OF_PROJECTS].contains(&kind) {
+            let links = written.paths.iter().filter(|path| path.is_symlink());
+            written.kept = links.filter_map(|path| path.canonicalize().ok()).collect();
+        }
+        written
+    }
+
+    /// What a path leads to, if that is removed with it: a folder of tau may be on another disk.
+    fn real(&self, path: &Path) -> PathBuf {
+        let is_followed = ![PROGRAM, SETTINGS, OF_PROJECTS].contains(&self.kind) && path.is_symlink();
+        let real = is_followed.then(|| path.canonicalize().ok()).flatten();
+        real.unwrap_or_else(|| path.to_owned())
+    }
+
+    /// Removes one of its paths, a file or a folder with everything in it. Fails when something cannot be removed.
+    pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
+        let real = self.real(path);
+        if real == path {
+            return remove(path);
+        }
+        if real.is_dir() {
+            std::fs::read_dir(&real)?.try_for_each(|entry| remove(&entry?.path()))?;
+            // Another disk stays where it is.
+            let _ = std::fs::remove_dir(&real);
+        } else {
+            std::fs::remove_file(&real)?;
+        }
+        std::fs::remove_file(path)
+    }
+}
+
+/// Removes a folder of tau, and the link to it, if nothing is in it any more.
+pub(crate) fn remove_if_empty(folder: &Path) {
+    if !folder.is_symlink() {
+        // Fails if something is still in it.
+        let _ = std::fs::remove_dir(folder);
+    } else if std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none()) {
+        let _ = folder.canonicalize().and_then(std::fs::remove_dir);
+        let _ = std::fs::remove_file(folder);
+    }
 }
 
 /// The kind of worktrees, with the copies of attempts. Commits stay in their repositories, other work does not.
@@ -44,11 +106,6 @@ impl Size {
     }
 }
 
-/// The size of several files and folders.
-pub(crate) fn size_of(paths: &[PathBuf]) -> Size {
-    paths.iter().fold(Size::default(), |sum, path| sum.plus(Size::of(path)))
-}
-
 /// A folder of tau holds more than tau's files, so nobody can tell what may be removed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SharedFolder(pub PathBuf);
@@ -62,16 +119,8 @@ pub(crate) fn find(
     temporary: &Path,
 ) -> Result<Vec<WrittenFiles>, SharedFolder> {
     let folders = [&paths.config, &paths.data, &paths.state, &paths.cache];
-    let home = std::env::home_dir();
-    for folder in folders {
-        let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
-        let is_above_home = home.as_ref().is_some_and(|home| {
-            let home = home.canonicalize().unwrap_or_else(|_| home.clone());
-            home.starts_with(&real)
-        });
-        if is_above_home || real.parent().is_none() {
-            return Err(SharedFolder(folder.clone()));
-        }
+    if let Some(folder) = folders.into_iter().find(|folder| holds_home(folder)) {
+        return Err(SharedFolder(folder.clone()));
     }
     let own = paths.sessions();
     let (mut sessions, mut directories) = (Vec::new(), BTreeSet::new());
@@ -104,11 +153,17 @@ pub(crate) fn find(
     // On some systems all folders are the same one.
     let state = rest(&paths.state, &mut claimed, [&paths.config, &paths.data].contains(&&paths.state));
     let other = rest(&paths.data, &mut claimed, paths.data == paths.config);
-    let config = rest(&paths.config, &mut claimed, false);
+    let mut config = rest(&paths.config, &mut claimed, false);
+    let mut foreign = Vec::new();
+    if paths.config.is_symlink() {
+        // It may be the user's folder for settings of several programs.
+        let is_own = |path: &PathBuf| OWN_SETTINGS.iter().any(|name| path.ends_with(name));
+        (config, foreign) = config.into_iter().partition(is_own);
+    }
     let [keys, sessions, undo, history, packages, worktrees, cache] = named;
-    let projects = ("rules and settings of projects, only yours", of_projects(&directories));
+    let projects = (OF_PROJECTS, of_projects(&directories));
     let all = [
-        ("settings", config),
+        (SETTINGS, config),
         keys,
         sessions,
         undo,
@@ -118,14 +173,26 @@ pub(crate) fn find(
         ("logs, locks and answers", state),
         cache,
         projects,
-        ("outputs of tools", scratch::abandoned_folders(temporary)),
+        ("outputs of tools", scratch::abandoned_folders(temporary, &paths.owner())),
     ];
-    let written = all.into_iter().map(|(kind, mut paths)| {
-        paths.retain(|path| path.symlink_metadata().is_ok());
-        let size = size_of(&paths);
-        WrittenFiles { kind, paths, size }
-    });
-    Ok(written.filter(|written| !written.paths.is_empty()).collect())
+    let mut written: Vec<WrittenFiles> =
+        all.into_iter().map(|(kind, paths)| WrittenFiles::new(kind, paths)).collect();
+    if let Some(settings) = written.first_mut() {
+        settings.kept.extend(foreign);
+    }
+    let followed = written.iter().flat_map(|written| written.paths.iter().map(|path| written.real(path)));
+    if let Some(folder) = followed.into_iter().find(|path| path.is_dir() && holds_home(path)) {
+        return Err(SharedFolder(folder));
+    }
+    written.retain(|written| !written.paths.is_empty());
+    Ok(written)
+}
+
+/// Whether a folder is a home directory, or above one.
+fn holds_home(folder: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = real(folder);
+    folder.parent().is_none() || std::env::home_dir().is_some_and(|home| real(&home).starts_with(&folder))
 }
 
 /// The entries of a folder that nobody has claimed; nothing if the folder belongs to a later kind.
@@ -151,7 +218,7 @@ fn of_projects(directories: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
 }
 
 /// Removes a file or a folder with everything in it. Fails when something cannot be removed.
-pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
+fn remove(path: &Path) -> io::Result<()> {
     if path.symlink_metadata()?.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
 }
 
@@ -182,8 +249,9 @@ mod tests {
             cache: home.join("caches"),
         };
         let temporary = dir.path().join("tmp");
-        let outputs = temporary.join(format!("tau-scratch-{}-x", 0x3fff_fff0)).join("bash-0001.log");
         for paths in [one, apart, same] {
+            let outputs = temporary.join(format!("tau-scratch-{}-{}-x", 0x3fff_fff0, paths.owner()));
+            let outputs = outputs.join("bash-0001.log");
             let files = [
                 paths.config.join("config.toml"),
                 paths.config.join("themes/mine.toml"),
@@ -200,6 +268,10 @@ mod tests {
                 std::fs::create_dir_all(file.parent().unwrap()).unwrap();
                 std::fs::write(file, "12345").unwrap();
             }
+            let earlier = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 60 * 60);
+            for path in [outputs.as_path(), outputs.parent().unwrap()] {
+                std::fs::File::open(path).unwrap().set_modified(earlier).unwrap();
+            }
             let expected = [
                 ("settings", 2),
                 ("keys and logins", 1),
@@ -212,6 +284,48 @@ mod tests {
             ];
             assert_eq!(kinds(&paths, &temporary), expected, "{paths:?}");
         }
+    }
+
+    #[test]
+    fn links_to_other_disks_are_followed_and_those_among_settings_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        let paths =
+            Paths { config: at("config"), data: at("data"), state: at("state"), cache: at("home/cache") };
+        let files = [
+            "dotfiles/config.toml", "dotfiles/auth.json", "dotfiles/README.md", "disk/sessions/a.jsonl",
+            "disk/cache/search.db", "data/undo/a/journal", "home/mine.txt", "themes/mine.toml",
+        ];
+        for file in files {
+            std::fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+            std::fs::write(at(file), "12345").unwrap();
+        }
+        let link = |target: &str, link: &str| std::os::unix::fs::symlink(at(target), at(link)).unwrap();
+        link("dotfiles", "config");
+        link("disk/sessions", "data/sessions");
+        link("disk/cache", "home/cache");
+        let found = find(&Settings::default(), &paths, &at("tmp")).unwrap();
+        let sizes: Vec<_> = found.iter().map(|written| (written.kind, written.size.bytes)).collect();
+        let expected =
+            [(SETTINGS, 5), ("keys and logins", 5), ("sessions", 5), ("undo data", 5), ("cache", 5)];
+        assert_eq!(sizes, expected);
+        assert_eq!(found[0].kept, [at("config/README.md")]);
+        for written in &found {
+            written.paths.iter().for_each(|path| written.remove(path).unwrap());
+        }
+        [&paths.cache, &paths.data, &paths.config].into_iter().for_each(|folder| remove_if_empty(folder));
+        let left: Vec<&str> = files.into_iter().filter(|file| at(file).exists()).collect();
+        assert_eq!(left, ["dotfiles/README.md", "home/mine.txt", "themes/mine.toml"]);
+        assert!(!paths.data.exists() && !paths.cache.is_symlink() && paths.config.is_symlink());
+
+        // A file of the user's own that a link among the settings leads to.
+        std::fs::remove_file(&paths.config).unwrap();
+        std::fs::create_dir(&paths.config).unwrap();
+        link("themes", "config/themes");
+        let found = find(&Settings::default(), &paths, &at("tmp")).unwrap();
+        assert_eq!(found[0].kept, [at("themes").canonicalize().unwrap()]);
+        found[0].remove(&found[0].paths[0]).unwrap();
+        assert!(at("themes/mine.toml").exists() && !at("config/themes").is_symlink());
     }
 
     /// As before `session_dir` was set, and after.
@@ -240,7 +354,7 @@ mod tests {
             let settings = Settings { session_dir, ..Settings::default() };
             let found = find(&settings, &paths, &dir.path().join("tmp")).unwrap();
             let found: Vec<_> = found.into_iter().map(|written| (written.kind, written.paths)).collect();
-            let expected = [("sessions", sessions), ("rules and settings of projects, only yours", projects)];
+            let expected = [("sessions", sessions), (OF_PROJECTS, projects)];
             assert_eq!(found, expected);
         }
     }
