@@ -30,7 +30,7 @@ impl Home {
         let home = Home(tempfile::tempdir().unwrap());
         home.write(
             "plug/.claude-plugin/plugin.json",
-            r#"{"name":"greeter","version":"1.0.0","description":"Greets."}"#,
+            "\u{feff}{\"name\":\"greeter\",\"version\":\"1.0.0\",\"description\":\"Greets.\"}",
         );
         home.write("plug/skills/greet/SKILL.md", SKILL);
         home.write("plug/commands/hello.md", "Say hello to $1.");
@@ -40,7 +40,7 @@ impl Home {
             {"type": "command", "command": "\"${CLAUDE_PLUGIN_ROOT}/mark.sh\""},
             {"type": "command", "command": "echo kept >>\"${CLAUDE_PLUGIN_DATA}/kept\""},
             {"type": "command", "command": "touch ${user_config.place}"}]}]}});
-        home.write("plug/hooks/hooks.json", &hook.to_string());
+        home.write("plug/hooks/hooks.json", &format!("\u{feff}{hook}"));
         home.write("plug/mark.sh", "#!/bin/sh\necho ran >>marked\n");
         let executable = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(home.path("plug/mark.sh"), executable).unwrap();

@@ -238,3 +238,52 @@ async fn sessions_of_other_agents_are_listed_and_continued_in_a_copy() {
     assert!(text_of(&editor.seen(), "agent_message_chunk").contains("continued"));
     assert_eq!(editor.end().await, 0);
 }
+
+/// Each looked at the session before the other had written its copy.
+#[tokio::test]
+async fn two_editors_continue_a_session_of_another_agent_in_two_copies() {
+    let mut first = Editor::new(vec![says("answer to A")]).await;
+    let server = Server::start(vec![says("answer to B")]).await;
+    let mut command = bare(first.dir.path());
+    command.arg("acp").args(own_model(&server.url())).stdin(Stdio::piped()).stderr(Stdio::null());
+    let mut second = Editor::of(command.spawn().unwrap(), server, tempfile::tempdir().unwrap());
+    second.ask("initialize", json!({"protocolVersion": 1, "clientCapabilities": {}})).await;
+    let cwd = first.cwd();
+    let name = cwd.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let folder = first.dir.path().join(".claude/projects").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let text =
+        include_str!("../foreign_sessions/claude.jsonl").replace("/home/dev/shop", &cwd.to_string_lossy());
+    let id = "5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f";
+    std::fs::write(folder.join(format!("{id}.jsonl")), &text).unwrap();
+    let opened = json!({"sessionId": id, "cwd": cwd, "mcpServers": []});
+    for editor in [&mut first, &mut second] {
+        editor.ask("session/load", opened.clone()).await;
+    }
+    let prompts = [first.prompt(id, "said in A").await, second.prompt(id, "said in B").await];
+    let mut told = String::new();
+    for (editor, prompt) in [&mut first, &mut second].into_iter().zip(prompts) {
+        assert_eq!(editor.answer(prompt).await["result"]["stopReason"], "end_turn");
+        told += &text_of(&editor.seen(), "agent_message_chunk");
+    }
+    assert_eq!(second.end().await, 0);
+    let rows: Vec<Value> = serde_json::from_str(&first.tau(&["sessions", "--json"]).await).unwrap();
+    let own = rows.iter().filter(|row| row["source"] == "tau").map(|row| row["id"].as_str().unwrap());
+    let (named, others): (Vec<&str>, Vec<&str>) = own.partition(|own| *own == id);
+    assert_eq!((named.len(), others.len()), (1, 1), "{rows:?}");
+    assert!(
+        told.contains(&format!("another tau has continued {id} already: this copy is {}", others[0])),
+        "{told}"
+    );
+    let mut texts = Vec::new();
+    for id in [id, others[0]] {
+        texts.push(first.tau(&["export", &format!("tau:{id}"), "-", "--format", "md"]).await);
+    }
+    for name in ["A", "B"] {
+        let has = |text: &&String| {
+            text.contains(&format!("said in {name}")) && text.contains(&format!("answer to {name}"))
+        };
+        assert_eq!(texts.iter().filter(has).count(), 1, "{name}: {texts:?}");
+    }
+    assert_eq!(first.end().await, 0);
+}

@@ -305,6 +305,9 @@ impl Engine {
             let hint = "check the disk, and whether another program writes to this file";
             self.notice(NoticeLevel::Warning, warning, Some(hint));
         }
+        for (level, text) in self.config.session.take_notes() {
+            self.notice(level, text, None);
+        }
         if let (Err(error), false) = (result, self.save_failed) {
             self.save_failed = true;
             let text = format!("{CANNOT_SAVE}: {error}");

@@ -11,10 +11,15 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::appender::Appender;
 use super::disk::{Disk, Real};
-use super::{SessionError, lock};
-use crate::settings::private_files::open_with;
+use super::{SessionError, list, lock};
+use crate::settings::private_files::{LockFile, open_with};
+
+/// Held in a folder of sessions while one with an ID that is not its own alone is begun.
+pub const NEW_LOCK: &str = ".new-session.lock";
 
 /// Whether an entry causes the file to be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +40,10 @@ pub(crate) struct SessionFile {
     pending: VecDeque<Vec<u8>>,
     /// Whether one of them requires a file, which could not be created.
     due: bool,
+    /// The id, if another process may begin a session with it, too.
+    claimed: Option<String>,
+    /// The first line with another id, as that process was first.
+    new_header: Option<String>,
 }
 
 #[derive(Debug)]
@@ -101,7 +110,8 @@ impl OpenFile {
 
 impl SessionFile {
     fn of(path: PathBuf, state: State) -> Self {
-        SessionFile { path, disk: Arc::new(Real), state, pending: VecDeque::new(), due: false }
+        let (disk, pending) = (Arc::new(Real), VecDeque::new());
+        SessionFile { path, disk, state, pending, due: false, claimed: None, new_header: None }
     }
 
     /// A file that is created with the first entry that requires it, starting with `lines`.
@@ -197,6 +207,34 @@ impl SessionFile {
         is_absent
     }
 
+    /// The session gets another id when its file is created, if there is one with `id` by then.
+    pub(super) fn claim(&mut self, id: &str) {
+        self.claimed = Some(id.to_owned());
+    }
+
+    /// The first line with another id; returned once.
+    pub(super) fn take_new_header(&mut self) -> Option<String> {
+        self.new_header.take()
+    }
+
+    /// Looks whether another process has begun a session with this id. The lock is held until the file exists.
+    fn check_id(&mut self) -> io::Result<Option<LockFile>> {
+        let Some((id, folder)) = self.claimed.as_deref().zip(self.path.parent()) else { return Ok(None) };
+        let lock = LockFile::take(&folder.join(NEW_LOCK))?;
+        if list::of_id(folder, id).is_some()
+            && let Some(first) = self.pending.front_mut()
+        {
+            let mut header: Value = serde_json::from_slice(first)?;
+            let own = tau_tools::ids::id().to_string();
+            let name = self.path.file_name().unwrap_or_default().to_string_lossy().replace(id, &own);
+            header["id"] = own.clone().into();
+            let header = header.to_string();
+            *first = [header.as_bytes(), b"\n"].concat();
+            (self.path, self.claimed, self.new_header) = (folder.join(name), Some(own), Some(header));
+        }
+        Ok(Some(lock))
+    }
+
     /// Appends a line, after the waiting ones. Fails when one of them could not be written: it and all later
     /// ones wait. Also when all are in the file, but an earlier sync failed and does so again.
     pub fn append(&mut self, line: Vec<u8>, flush: Flush) -> io::Result<()> {
@@ -235,6 +273,7 @@ impl SessionFile {
     fn drain(&mut self) -> io::Result<()> {
         match &self.state {
             State::Absent => {
+                let _lock = self.check_id()?;
                 self.state = State::Open(Appender::create(Arc::clone(&self.disk), &self.path)?);
             }
             State::Refused if !self.pending.is_empty() => self.state = self.reopen_for_writing()?,

@@ -126,31 +126,53 @@ pub fn row_of(path: &Path) -> Option<SessionRow> {
     row(&ListedFile::new(path.to_owned(), &std::fs::metadata(path).ok()?))
 }
 
-/// The sessions whose id is `id`, begins or ends with it; an exact match is returned alone.
+/// The sessions whose id is `id`, begins or ends with it; exact matches are returned alone.
 pub fn with_id(root: &Path, id: &str) -> Vec<PathBuf> {
-    let (mut found, wanted) = (Vec::new(), id.to_ascii_lowercase());
-    for file in files(root, None) {
-        // File names end with the id unless a user renamed them; then only the header has it.
-        let Some(header) = header(&file.path) else { continue };
-        if header.id == id {
-            return vec![file.path];
-        }
+    let (likely, others) = likely_first(root, id);
+    let exact: Vec<PathBuf> = likely.into_iter().filter(|path| has_id(path, id)).collect();
+    if !exact.is_empty() {
+        return exact;
+    }
+    let (mut exact, mut found, wanted) = (exact, Vec::new(), id.to_ascii_lowercase());
+    for path in others {
+        let Some(header) = header(&path) else { continue };
         let known = header.id.to_ascii_lowercase();
-        if known.starts_with(&wanted) || known.ends_with(&wanted) {
-            found.push(file.path);
+        if header.id == id {
+            exact.push(path);
+        } else if known.starts_with(&wanted) || known.ends_with(&wanted) {
+            found.push(path);
         }
     }
-    found
+    if exact.is_empty() { found } else { exact }
 }
 
-/// The session with exactly this id. File names end with the id unless a user renamed them, so most files
-/// need not be opened.
-pub fn of_id(root: &Path, id: &str) -> Option<PathBuf> {
+/// The files whose names end with the id, and the others: a user may have renamed one, and then only its header has
+/// the id. Most files need not be opened.
+fn likely_first(root: &Path, id: &str) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let end = format!("_{id}.jsonl");
-    let named = |file: &ListedFile| file.path.to_string_lossy().ends_with(&end);
-    let (likely, others): (Vec<ListedFile>, Vec<ListedFile>) = files(root, None).into_iter().partition(named);
-    let is_it = |file: &ListedFile| header(&file.path).is_some_and(|header| header.id == id);
-    likely.into_iter().chain(others).find(is_it).map(|file| file.path)
+    let paths = files(root, None).into_iter().map(|file| file.path);
+    paths.partition(|path| path.to_string_lossy().ends_with(&end))
+}
+
+fn has_id(path: &Path, id: &str) -> bool {
+    header(path).is_some_and(|header| header.id == id)
+}
+
+/// The session with exactly this id.
+pub fn of_id(root: &Path, id: &str) -> Option<PathBuf> {
+    let (likely, others) = likely_first(root, id);
+    likely.into_iter().chain(others).find(|path| has_id(path, id))
+}
+
+/// The session with exactly this id: of several, that of `cwd`.
+pub fn of_id_in(root: &Path, id: &str, cwd: &Path) -> Option<PathBuf> {
+    let (likely, others) = likely_first(root, id);
+    let mut exact = likely.into_iter().filter(|path| has_id(path, id)).peekable();
+    if exact.peek().is_none() {
+        return others.into_iter().find(|path| has_id(path, id));
+    }
+    let exact: Vec<PathBuf> = exact.collect();
+    exact.iter().find(|path| directory(path).is_some_and(|own| own == cwd)).or(exact.first()).cloned()
 }
 
 /// The ids of all sessions, by the names of their files.

@@ -50,7 +50,7 @@ use super::protocol::model::ThinkingLevel;
 use super::protocol::run::RunEnd;
 use super::protocol::session_row::SessionOrigin;
 use entry::{Body, Entry};
-pub use file::Access;
+pub use file::{Access, NEW_LOCK};
 use file::{Flush, SessionFile};
 pub use fork::ForkRange;
 use header::Beginning;
@@ -188,9 +188,15 @@ impl Session {
         Self::fresh(dir, cwd, None, Some(parent))
     }
 
-    /// Gives the session another id, as long as it has no file.
+    /// Gives the session another id, as long as it has no file. If another process begins one with this id first, it
+    /// gets a new one with its file.
     pub fn under_id(self, id: &str) -> Self {
-        if is_session_id(id) { self.with_field("id", id.into()) } else { self }
+        if !is_session_id(id) {
+            return self;
+        }
+        let mut session = self.with_field("id", id.into());
+        session.file.iter_mut().for_each(|file| file.claim(id));
+        session
     }
 
     /// Marks it as that of a run whose answers are printed, as long as it has no file.
@@ -218,8 +224,8 @@ impl Session {
     /// Creates the file now, so that others can find the session by its id.
     pub fn make_file(&mut self) -> Result<(), SessionError> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        let path = file.path().to_owned();
-        file.make().map_err(|source| SessionError::Io { path, source })
+        let result = file.make();
+        self.finish_write(result)
     }
 
     /// Adds entries to a session whose file does not exist yet.
@@ -507,7 +513,15 @@ impl Session {
     }
 
     fn finish_write(&mut self, result: std::io::Result<()>) -> Result<(), SessionError> {
-        let Some(file) = &self.file else { return Ok(()) };
+        let Some(file) = &mut self.file else { return Ok(()) };
+        if let Some(line) = file.take_new_header()
+            && let Some(header) = header::Header::parse(line.as_bytes())
+        {
+            let text =
+                format!("another tau has continued {} already: this copy is {}", self.info.id, header.id);
+            self.notes.push((NoticeLevel::Warning, text));
+            (self.info.id, self.header) = (header.id, line.into());
+        }
         let path = file.path();
         // It continues elsewhere if another file was put in its place.
         if self.info.file.as_deref() != Some(path) {

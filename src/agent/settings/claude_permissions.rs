@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::toml_file::line_of;
 use crate::permissions::{Rule, RuleInForce, RuleSource, Verdict, grant};
+use crate::settings::private_files::parse_json;
 use serde_json::{Map, Value};
 use tau_tools::compare::close_matches;
 use tau_tools::user_error::UserError;
@@ -21,9 +22,8 @@ const MISSING: &[&str] = tau_tools::words!(
 
 /// Parses such settings. The error is the line and the problem, if their rules cannot be determined.
 pub(super) fn settings_of(text: &str) -> Result<Map<String, Value>, (usize, String)> {
-    let bare = text.trim_start_matches('\u{feff}');
     let settings: Value =
-        serde_json::from_str(bare).map_err(|error| (error.line(), format!("this is not JSON: {error}")))?;
+        parse_json(text).map_err(|error| (error.line(), format!("this is not JSON: {error}")))?;
     let Value::Object(settings) = settings else {
         return Err((1, "these settings are not a JSON object".to_owned()));
     };

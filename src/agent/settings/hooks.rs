@@ -13,6 +13,7 @@ use super::toml_errors::explain;
 use super::toml_file::{in_lines, line_of};
 use super::value::{ValueKind, plain_values};
 use crate::permissions::Rule;
+use crate::settings::private_files::parse_json;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use serde::Deserialize;
@@ -311,7 +312,7 @@ fn in_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<HookProblem>) {
     let mut report = |guards: bool, why: String| {
         unused.push(HookProblem { guards, error: format!("{place}: {why}").into() });
     };
-    let file: JsonFile = serde_json::from_str(text).unwrap_or_else(|error| {
+    let file: JsonFile = parse_json(text).unwrap_or_else(|error| {
         report(true, error.to_string());
         JsonFile::default()
     });

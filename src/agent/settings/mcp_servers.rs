@@ -12,6 +12,7 @@ use super::package_folders::PackageFolders;
 use super::toml_errors::explain;
 use super::toml_file::{in_lines, line_of, read_file};
 use super::value::{BaseUrl, ValueKind, plain_values};
+use crate::settings::private_files::parse_json;
 use serde::Deserialize;
 use tau_tools::user_error::UserError;
 
@@ -256,7 +257,7 @@ pub fn of_json_file(path: &Path) -> (Vec<McpServer>, Vec<UserError>) {
 /// Like [`of_json_file`], for a text from `path`.
 pub fn of_json_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<UserError>) {
     let place = path.display();
-    let file: JsonFile = match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
+    let file: JsonFile = match parse_json(text) {
         Ok(file) => file,
         Err(error) => {
             return (Vec::new(), vec![UserError::new(format!("{place}:{}: {error}", error.line()))]);

@@ -171,18 +171,20 @@ impl AcpHost {
 fn find_session(setup: &Setup, id: &str, cwd: &Path) -> Result<(PathBuf, SessionOrigin), Error> {
     let root = setup.settings.session_root(&setup.paths);
     let missing = || wire::error(ErrorCode::ResourceNotFound, format!("no session {id}; see session/list"));
-    if let Some(path) = list::of_id(&root, id) {
+    if let Some(path) = list::of_id_in(&root, id, cwd) {
         return Ok((path, SessionOrigin::Tau));
     }
     of_others(&root, id, Some(cwd)).ok_or_else(missing)
 }
 
-/// The session of another program with this id.
+/// The session of another program with this id: of several, that of `cwd`.
 fn of_others(root: &Path, id: &str, cwd: Option<&Path>) -> Option<(PathBuf, SessionOrigin)> {
-    let is_it = |(path, source): &(PathBuf, SessionOrigin)| {
-        foreign::places::row_of(path, *source).is_some_and(|row| row.id == id)
-    };
-    places(root).with_id(id, cwd).into_iter().find(is_it)
+    let mut found: Vec<_> = (places(root).with_id(id, cwd).into_iter())
+        .filter_map(|(path, source)| foreign::places::row_of(&path, source).map(|row| (path, source, row)))
+        .filter(|(_, _, row)| row.id == id)
+        .collect();
+    found.sort_by_key(|(_, _, row)| Some(row.cwd.as_path()) != cwd);
+    found.into_iter().next().map(|(path, source, _)| (path, source))
 }
 
 /// The file of a session that runs in `cwd`, and the program that wrote it.

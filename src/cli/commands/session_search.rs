@@ -1,5 +1,6 @@
 //! `tau sessions search`: finds words in all that was said in sessions.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use serde_json::json;
@@ -11,6 +12,7 @@ use crate::compose::environment::Environment;
 use crate::compose::session_lookup::{places, short_ids};
 use crate::process::exit::{Exit, Refusal, say, warn};
 use crate::process::plain;
+use tau_agent::session::all;
 use tau_agent::session::search::{SearchLimits, SearchScope, SessionHit, has_words, search};
 use tau_protocol::session_row::SessionRow;
 use tau_tools::counted::pluralize;
@@ -52,7 +54,17 @@ pub(crate) fn run(args: &SessionsArgs, query: &str, limit: usize) -> Result<Exit
         let limit = pluralize(limit as u64, "hit");
         warn(&format!("there are more than {limit}; --limit shows more"));
     }
-    let text = if args.json { as_json(&hits) } else { as_text(&hits, args.all) };
+    let text = match args.json {
+        true => as_json(&hits),
+        false => {
+            // As in the list, so that `--session` takes them.
+            let rows = match hits.is_empty() {
+                true => Vec::new(),
+                false => all::rows(&root, &others, here.as_deref(), &environment.paths.session_index()),
+            };
+            as_text(&hits, &rows, args.all)
+        }
+    };
     match say(&text) {
         Exit::Ok if hits.is_empty() => {
             let where_else = if args.all { "" } else { "; --all searches the sessions of all directories" };
@@ -83,20 +95,16 @@ fn as_json(hits: &[SessionHit]) -> String {
     }
 }
 
-fn as_text(hits: &[SessionHit], all: bool) -> String {
-    let mut rows: Vec<SessionRow> = Vec::new();
-    for hit in hits {
-        if rows.last().is_none_or(|row| row.path != hit.session.path) {
-            rows.push(hit.session.clone());
-        }
-    }
+/// The hits below their sessions, which are named as among `rows`.
+fn as_text(hits: &[SessionHit], rows: &[SessionRow], all: bool) -> String {
+    let names: HashMap<&Path, String> =
+        rows.iter().map(|row| row.path.as_path()).zip(short_ids(rows)).collect();
     let mut text = String::new();
     let mut last: Option<&Path> = None;
-    let mut names = short_ids(&rows).into_iter();
     for hit in hits {
         let session = &hit.session;
         if last != Some(session.path.as_path()) {
-            let name = names.next().unwrap_or_default();
+            let name = names.get(session.path.as_path()).unwrap_or(&session.id);
             let place = if all { format!("  {}", session.cwd.display()) } else { String::new() };
             let head = format!("{name}  {}  {}{place}", session.source.name(), session.title());
             text.push_str(&plain::line(&head));

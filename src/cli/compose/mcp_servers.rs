@@ -13,6 +13,7 @@ use tau_agent::settings::Paths;
 use tau_agent::settings::config_file::ConfigFile;
 use tau_agent::settings::mcp_servers::{self, McpServer};
 use tau_agent::settings::other_folders::OtherFolders;
+use tau_agent::settings::private_files::parse_json;
 use tau_agent::settings::trust::{MCP_FILE, Project};
 use tau_tools::user_error::UserError;
 
@@ -73,7 +74,7 @@ fn leave_out_refused(
     text: &str,
     (servers, wrong): (&mut Vec<McpServer>, &mut Vec<UserError>),
 ) {
-    let file: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default();
+    let file: Value = parse_json(text).unwrap_or_default();
     servers.retain(|server| {
         let given = file.get("mcpServers").and_then(|all| all.get(&server.name));
         let refusal = given.and_then(|given| lists.refusal_in_project(&server.name, given));

@@ -1,6 +1,6 @@
 //! Finds the session that an argument names, before anything is composed from it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use super::environment::{Environment, OnBadConfig};
@@ -46,27 +46,35 @@ pub(crate) fn places(root: &Path) -> ForeignPlaces {
 const MIN_DIGITS: usize = 4;
 
 /// Short names of sessions: the last digits of their IDs, as many as tell them apart. An ID chosen by a user
-/// is short itself. Of sessions of two programs with one ID, the program comes before it.
+/// is short itself. Of sessions of two programs with one ID, the program comes before it; those of one program are
+/// named by their files.
 pub(crate) fn short_ids(rows: &[SessionRow]) -> Vec<String> {
-    let (mut sources, mut twins) = (HashMap::new(), HashSet::new());
-    for row in rows {
-        if *sources.entry(&row.id).or_insert(row.source) != row.source {
-            twins.insert(&row.id);
-        }
-    }
+    let mut sources: HashMap<&str, Vec<SessionOrigin>> = HashMap::new();
+    rows.iter().for_each(|row| sources.entry(&row.id).or_default().push(row.source));
+    let backwards = |text: &str| text.chars().rev().collect::<String>();
+    let ids: BTreeSet<String> = sources.keys().map(|id| id.to_ascii_lowercase()).collect();
+    let reversed: BTreeSet<String> = ids.iter().map(|id| backwards(id)).collect();
+    let count = |sorted: &BTreeSet<String>, start: &str| {
+        sorted.range(start.to_owned()..).take(2).take_while(|id| id.starts_with(start)).count()
+    };
     let is_random = |row: &SessionRow| is_uuid(&row.id) || row.source == SessionOrigin::Opencode;
     let end = |id: &str, digits: usize| id.get(id.len().saturating_sub(digits)..).unwrap_or(id).to_owned();
     let short = |row: &SessionRow| {
-        let others = || rows.iter().filter(|other| other.id != row.id);
         let is_alone = |digits: &usize| {
-            let name = end(&row.id, *digits);
-            !others().any(|other| other.id.ends_with(&name) || other.id.starts_with(&name))
+            let name = end(&row.id, *digits).to_ascii_lowercase();
+            let own = usize::from(row.id.to_ascii_lowercase().starts_with(&name));
+            count(&reversed, &backwards(&name)) == 1 && count(&ids, &name) == own
         };
         let name = match is_random(row) {
             true => end(&row.id, (MIN_DIGITS..12).find(is_alone).unwrap_or(36)),
             false => row.id.clone(),
         };
-        if twins.contains(&row.id) { format!("{}:{name}", row.source.name()) } else { name }
+        let twins = sources.get(row.id.as_str()).map(Vec::as_slice).unwrap_or_default();
+        match twins.iter().filter(|source| **source == row.source).count() {
+            2.. if !row.path.as_os_str().is_empty() => row.path.display().to_string(),
+            1 if twins.len() > 1 => format!("{}:{name}", row.source.name()),
+            _ => name,
+        }
     };
     rows.iter().map(short).collect()
 }
@@ -159,24 +167,40 @@ fn find_among(
     let here = std::env::current_dir().ok();
     let mut several: Vec<_> = own.chain(places.with_id(id, here.as_deref())).collect();
     several.retain(|(_, source)| program.is_none_or(|program| program == *source));
+    match several.as_slice() {
+        [only] => return Ok(only.clone()),
+        [] => {
+            return Err(Refusal::config(format!("no session \"{wanted}\"; `tau sessions --all` lists them")));
+        }
+        _ => {}
+    }
     let row_of = |(path, source): &(PathBuf, SessionOrigin)| match source {
         SessionOrigin::Tau => list::row_of(path),
         source => places::row_of(path, *source),
     };
-    match several.as_slice() {
-        [only] => Ok(only.clone()),
-        [] => Err(Refusal::config(format!("no session \"{wanted}\"; `tau sessions --all` lists them"))),
-        several => {
-            let rows: Vec<SessionRow> = several.iter().filter_map(row_of).collect();
-            if let Some(exact) = several.iter().find(|found| row_of(found).is_some_and(|row| row.id == id)) {
-                return Ok(exact.clone());
-            }
-            let table = rows_as_table(&rows, &|_| LiveState::Idle, true);
-            Err(Refusal::config(format!(
-                "{} sessions have an ID that begins or ends with \"{id}\"; give one of these:\n{}",
-                rows.len(),
-                table.trim_end()
-            )))
-        }
+    let mut rows: Vec<SessionRow> = several.iter().filter_map(row_of).collect();
+    // A copy of tau has the ID of the session that it continues, and comes first.
+    if let Some(first) = rows.iter().find(|row| row.id == id).map(|row| row.source) {
+        rows.retain(|row| row.id == id && row.source == first);
     }
+    // The names in the list of this directory are told apart among its sessions.
+    let is_here = |cwd: &Path| {
+        here.as_deref().is_some_and(|here| cwd == here || cwd.canonicalize().is_ok_and(|cwd| cwd == here))
+    };
+    let in_here = |row: &&SessionRow| is_here(&row.cwd);
+    let chosen = match (rows.as_slice(), rows.iter().filter(in_here).collect::<Vec<_>>().as_slice()) {
+        ([only], _) => Some((only.path.clone(), only.source)),
+        (_, [only]) => Some((only.path.clone(), only.source)),
+        // Opening it says what is wrong.
+        ([], _) => several.first().cloned(),
+        _ => None,
+    };
+    chosen.ok_or_else(|| {
+        let table = rows_as_table(&rows, &|_| LiveState::Idle, true);
+        Refusal::config(format!(
+            "{} sessions have an ID that begins or ends with \"{id}\"; give one of these:\n{}",
+            rows.len(),
+            table.trim_end()
+        ))
+    })
 }

@@ -19,15 +19,12 @@ use tau_agent::session::all;
 use tau_agent::session::entry::iso;
 use tau_agent::session::lock::{self, Life};
 use tau_agent::session::tail::TAIL;
-use tau_agent::session::{Access, Session, SessionError, list};
+use tau_agent::session::{Access, NEW_LOCK, Session, SessionError, list};
 use tau_agent::settings::private_files::LockFile;
 use tau_protocol::live_session::LiveState;
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
 use tau_tools::paths;
 use tau_tools::user_error::UserError;
-
-/// Held while a session with a user's ID is begun.
-const NEW_LOCK: &str = ".new-session.lock";
 
 /// The refusal to continue the last session of a directory that has archived ones only.
 const ONLY_ARCHIVED: &str = "every session in this directory is archived; `tau sessions --archived` lists them, and \
@@ -200,6 +197,12 @@ fn begin(setup: &Setup, wanted: SessionRequest) -> Result<Session, NotOpened> {
         SessionRequest::Continue(path, source) => {
             let session = begin_from(setup, &path, source)?;
             if session.info().cwd.is_dir() {
+                if setup.profile.prints {
+                    let (program, id) = (source.program(), &session.info().id);
+                    warn(&format!(
+                        "a session of {program} is continued in a copy, {id}; the original stays as it is"
+                    ));
+                }
                 Ok(session)
             } else {
                 Err(missing_directory(&session, &path).into())

@@ -13,6 +13,7 @@ use tau_agent::extensions::packages::{PackageRecord, layout};
 use tau_agent::settings::MAX_BYTES;
 use tau_agent::settings::claude_permissions::{self, Owner};
 use tau_agent::settings::hooks;
+use tau_agent::settings::private_files::parse_json;
 use tau_protocol::model::ThinkingLevel;
 use tau_tools::counted::pluralize;
 use tau_tools::regular_files::read_text;
@@ -50,7 +51,7 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     match settings {
         Some(Ok(settings)) => {
             // tau reads the rules where they are, and only plain JSON.
-            match read_text(&file, MAX_BYTES).map(|text| serde_json::from_str::<Value>(&text)) {
+            match read_text(&file, MAX_BYTES).map(|text| parse_json::<Value>(&text)) {
                 Ok(Ok(_)) => of_settings(&mut found, &file, &settings),
                 _ => {
                     found.leave_out(&file, "settings", "not plain JSON: remove comments and trailing commas");

@@ -24,6 +24,7 @@ use tau_agent::extensions::packages::layout::{self, Layout, MarketplacePlugin};
 use tau_agent::extensions::packages::{PackageRecord, UNFINISHED};
 use tau_agent::provider::Failure;
 use tau_agent::provider::http::Http;
+use tau_agent::settings::private_files::parse_json;
 use tau_tools::hashes::hexadecimal;
 use tau_tools::process::left;
 use tau_tools::regular_files::{read_capped, read_text};
@@ -372,7 +373,7 @@ async fn npm(name: &str, version: Option<&str>, into: &Path, http: &Http) -> Res
     let address = without_secrets(&address);
     let manifest =
         asked.map_err(|failure| format!("npm has no {name} that can be used: {address}: {failure}"))?;
-    let manifest: Value = serde_json::from_slice(&manifest).map_err(|_| format!("{address} is not JSON"))?;
+    let manifest: Value = parse_json(&manifest).map_err(|_| format!("{address} is not JSON"))?;
     let get = |path: &str| manifest.pointer(path).and_then(Value::as_str);
     let tarball = get("/dist/tarball").ok_or_else(|| format!("{address} names no archive"))?;
     let bytes = download(http, tarball, MAX_ARCHIVE).await;

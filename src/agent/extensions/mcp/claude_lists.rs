@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::patterns;
 use crate::settings::MAX_BYTES;
 use crate::settings::other_folders::OtherFolders;
+use crate::settings::private_files::parse_json;
 use tau_tools::regular_files::{read_text, unless_absent};
 use tau_tools::user_error::UserError;
 
@@ -40,7 +41,7 @@ impl ClaudeServerLists {
         let (mut lists, mut wrong) = (ClaudeServerLists::default(), Vec::new());
         for path in MANAGED.map(Path::new) {
             match read_text(path, MAX_BYTES) {
-                Ok(text) => match serde_json::from_str(&text) {
+                Ok(text) => match parse_json(&text) {
                     Ok(settings) => lists.add(&settings),
                     Err(error) => wrong.push(UserError::new(format!("{}: {error}", path.display()))),
                 },
@@ -53,9 +54,7 @@ impl ClaudeServerLists {
         let of_projects = roots.flat_map(|root| OF_PROJECT.map(|name| root.join(name)));
         let files = folders.map(|folders| folders.place(OF_USER)).into_iter().chain(of_projects);
         let text = |path: PathBuf| read_text(&path, MAX_BYTES).ok();
-        let settings = files.filter_map(|path| {
-            serde_json::from_str::<Value>(text(path)?.trim_start_matches('\u{feff}')).ok()
-        });
+        let settings = files.filter_map(|path| parse_json::<Value>(text(path)?).ok());
         settings.for_each(|settings| lists.add(&settings));
         (lists, wrong)
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::extensions::front_matter::FrontMatter;
 use crate::extensions::skills;
 use crate::settings::MAX_BYTES;
-use crate::settings::private_files::read_json;
+use crate::settings::private_files::{parse_json, read_json};
 use tau_tools::user_error::UserError;
 
 const MANIFEST: &str = ".claude-plugin/plugin.json";
@@ -322,7 +322,7 @@ pub fn inside(path: &str) -> Option<String> {
 
 /// A file of MCP servers with its servers under `mcpServers`, which plugins may leave out.
 pub(super) fn as_mcp_file(text: &str) -> String {
-    match serde_json::from_str::<Value>(text) {
+    match parse_json::<Value>(text) {
         Ok(Value::Object(servers)) if !servers.contains_key("mcpServers") => {
             serde_json::json!({ "mcpServers": servers }).to_string()
         }

@@ -20,7 +20,9 @@ use serde_json::Value;
 
 use crate::settings::mcp_servers::{self, McpServer};
 use crate::settings::package_folders::PackageFolders;
-use crate::settings::private_files::{SharedFile, private_dir, read_capped, read_json, write_private};
+use crate::settings::private_files::{
+    SharedFile, parse_json, private_dir, read_capped, read_json, write_private,
+};
 use crate::settings::{MAX_BYTES, Paths};
 use layout::Parts;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
@@ -238,7 +240,7 @@ impl Package {
             let text = layout::as_mcp_file(&text);
             let (found, faults) = mcp_servers::of_json_text(&path, &text);
             wrong.extend(faults);
-            let file: Value = serde_json::from_str(&text).unwrap_or_default();
+            let file: Value = parse_json(&text).unwrap_or_default();
             for server in found {
                 let given = file.get("mcpServers").and_then(|all| all.get(&server.name));
                 match given.map_or(Ok(()), variables::check_known) {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::settings::private_files::parse_json;
 use tau_tools::user_error::UserError;
 
 /// The names by which files of a package call its folder.
@@ -48,7 +49,7 @@ pub(super) fn check_known(part: &Value) -> Result<(), UserError> {
 
 /// Removes the hooks that need such a value; returns the file, and an error for each of them.
 pub(super) fn usable_hooks(text: String) -> (String, Vec<UserError>) {
-    let (mut file, mut problems) = (serde_json::from_str(&text).unwrap_or(Value::Null), Vec::new());
+    let (mut file, mut problems) = (parse_json(&text).unwrap_or(Value::Null), Vec::new());
     for (event, groups) in file.get_mut("hooks").and_then(Value::as_object_mut).into_iter().flatten() {
         for group in groups.as_array_mut().into_iter().flatten() {
             let Some(hooks) = group.get_mut("hooks").and_then(Value::as_array_mut) else { continue };

@@ -27,6 +27,7 @@ use crate::settings::private_files::open_regular;
 use tau_protocol::session_row::SessionOrigin::{self, Claude, Codex, Opencode, Pi};
 use tau_protocol::session_row::SessionRow;
 use tau_protocol::title;
+use tau_tools::paths::reason;
 use tau_tools::times;
 
 /// The size limit of a file that is scanned completely, in bytes.
@@ -99,10 +100,10 @@ impl ForeignPlaces {
         self.opencode.as_deref().and_then(opencode::trouble).into_iter().collect()
     }
 
-    /// The sessions whose id is `id`, begins or ends with it; an exact match is returned alone. Of several paths to a
+    /// The sessions whose id is `id`, begins or ends with it; exact matches are returned alone. Of several paths to a
     /// file, that of `here` is returned.
     pub fn with_id(&self, id: &str, here: Option<&Path>) -> Vec<(PathBuf, SessionOrigin)> {
-        let (mut found, wanted) = (Vec::new(), id.to_ascii_lowercase());
+        let (mut exact, mut found, wanted) = (Vec::new(), Vec::new(), id.to_ascii_lowercase());
         for SessionCandidate { file, origin, row: ready, .. } in self.candidates(None) {
             let name = list::stem(&file.path);
             // Names end with the id, unless the file was renamed; then the lines have it.
@@ -118,13 +119,10 @@ impl ForeignPlaces {
             let known = known.to_ascii_lowercase();
             if is_it || known.starts_with(&wanted) || known.ends_with(&wanted) {
                 let path = if origin == Claude { claude_path(file.path, here) } else { file.path };
-                if is_it {
-                    return vec![(path, origin)];
-                }
-                found.push((path, origin));
+                if is_it { &mut exact } else { &mut found }.push((path, origin));
             }
         }
-        found
+        if exact.is_empty() { found } else { exact }
     }
 
     /// The file of a new session with this id, where that program finds it; `created` in milliseconds since 1970.
@@ -250,7 +248,10 @@ pub(super) fn directory_of(path: &Path, origin: SessionOrigin, cwd: &Path) -> Pa
 pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Option<SessionRow> {
     let mut seen = match origin {
         Claude => look::<ClaudeSession>(file).ok()?,
-        Codex => look::<CodexSession>(file).ok()?,
+        Codex => match look::<CodexSession>(file) {
+            Ok(seen) => seen,
+            Err(error) => return unreadable(file, &error),
+        },
         _ => {
             let row = list::row(file)?;
             return Some(SessionRow { source: origin, printed: false, cwd: normalise(&row.cwd), ..row });
@@ -280,6 +281,23 @@ pub(in crate::session) fn row(file: &ListedFile, origin: SessionOrigin) -> Optio
         created: seen.created.unwrap_or(changed),
         modified: seen.latest.unwrap_or(changed),
         messages: seen.messages,
+        size: file.size,
+        ..SessionRow::default()
+    })
+}
+
+/// The row of a compressed session whose content cannot be read.
+fn unreadable(file: &ListedFile, error: &io::Error) -> Option<SessionRow> {
+    let name = list::stem(&file.path);
+    let id = name.get(name.len().saturating_sub(UUID)..).filter(|id| is_uuid(id))?;
+    let changed = times::millis(file.modified);
+    scan::is_packed(&file.path).then(|| SessionRow {
+        path: file.path.clone(),
+        id: id.to_owned(),
+        source: Codex,
+        name: Some(format!("cannot be read: {}", reason(error))),
+        created: changed,
+        modified: changed,
         size: file.size,
         ..SessionRow::default()
     })

@@ -25,19 +25,30 @@ pub(super) fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "zst")
 }
 
-/// The content of a file, uncompressed. Fails with errors of the file system, and if it is damaged or too large.
+/// The content of a file, uncompressed: as far as it goes, if the rest is damaged or missing, which then is one more
+/// unreadable line. Fails with errors of the file system, if nothing can be read, and if it is too large.
 pub(super) fn whole(path: &Path) -> io::Result<Vec<u8>> {
     let packed = read_capped(path, LARGEST)?;
     if !is_packed(path) {
         return Ok(packed);
     }
     let mut bytes = Vec::new();
-    let reader = StreamingDecoder::new(packed.as_slice()).map_err(io::Error::other)?;
-    reader.take(LARGEST.saturating_add(1)).read_to_end(&mut bytes)?;
+    let reader = StreamingDecoder::new(packed.as_slice()).map_err(|_| damaged())?;
+    if reader.take(LARGEST.saturating_add(1)).read_to_end(&mut bytes).is_err() {
+        match bytes.last() {
+            None => return Err(damaged()),
+            Some(b'\n') => bytes.push(b'{'),
+            Some(_) => {}
+        }
+    }
     if bytes.len() as u64 > LARGEST {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the session is too large"));
     }
     Ok(bytes)
+}
+
+fn damaged() -> io::Error {
+    io::Error::other("it is damaged, or was not written to its end")
 }
 
 /// Like [`head`], for the file at a path.
@@ -103,4 +114,35 @@ pub(super) fn objects(bytes: &[u8], mut take: impl FnMut(&Value)) -> usize {
         }
     }
     torn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compressed_file_is_read_as_far_as_it_goes() {
+        use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+        let line = |n: u64| format!("{{\"n\":{}}}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let text: String = (0..50_000).map(line).collect();
+        let packed = compress_to_vec(text.as_bytes(), CompressionLevel::Fastest);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl.zst");
+        let written = |size: usize| {
+            std::fs::write(&path, packed.get(..size).unwrap()).unwrap();
+            whole(&path)
+        };
+        assert_eq!(written(packed.len()).unwrap(), text.as_bytes());
+        let half = written(packed.len() / 2).unwrap();
+        assert!(
+            text.as_bytes().starts_with(half.strip_suffix(b"{").unwrap_or(&half)) && half.len() > 100_000
+        );
+        assert_eq!(objects(&half, |_| {}), 1, "what is missing is said");
+        for size in [3, 20] {
+            assert_eq!(
+                written(size).unwrap_err().to_string(),
+                "it is damaged, or was not written to its end"
+            );
+        }
+    }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{StoredMessage, StoredSession, is_plain, revert_point, row};
 use crate::session::foreign::content::{number_of, text_of};
 use crate::session::foreign::scan::LARGEST;
+use crate::settings::private_files::parse_json;
 use tau_protocol::session_row::SessionRow;
 use tau_tools::regular_files::read_capped;
 
@@ -28,7 +29,7 @@ fn storage_of(path: &Path) -> Option<&Path> {
 }
 
 fn json(path: &Path, most: u64) -> Option<Value> {
-    serde_json::from_slice(&read_capped(path, most).ok()?).ok()
+    parse_json(read_capped(path, most).ok()?).ok()
 }
 
 fn read_session(path: &Path) -> Option<StoredSession> {
@@ -91,7 +92,7 @@ pub(super) fn read(path: &Path, last: Option<usize>) -> io::Result<(StoredSessio
             let Ok(bytes) = read_capped(&part, left) else { continue };
             left = left.saturating_sub(bytes.len() as u64);
             let id = part.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            parts.push((id, serde_json::from_slice(&bytes).unwrap_or_default()));
+            parts.push((id, parse_json(&bytes).unwrap_or_default()));
         }
         messages.push(StoredMessage { id, data, parts });
     }
