@@ -243,7 +243,7 @@ fn ids_of_calls_occur_once_and_results_have_calls() {
                     .as_object()
                     .or_else(|| line["message"]["content"][0].as_object())?
                     .clone();
-                kinds.contains(&part["type"].as_str()?).then(|| part[field].as_str().unwrap().to_owned())
+                kinds.contains(&part.get("type")?.as_str()?).then(|| part[field].as_str().unwrap().to_owned())
             };
             text.lines().filter_map(part).collect()
         };

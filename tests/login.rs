@@ -399,13 +399,15 @@ async fn a_renewal_ends_before_the_program() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
-        .in_time("a renewal")
+        .in_time(&format!("a renewal by {arguments:?}"))
         .await;
         let pid = Pid::from_raw(child.id().unwrap().try_into().unwrap()).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
         child.wait_with_output().in_time("the end").await.unwrap();
         let kept = entry(place.path(), "kimi-coding")["refresh"].as_str().map(str::to_owned);
-        assert_eq!((kept, server.known().given), (server.known().refresh.clone(), 2), "{arguments:?}");
+        let known = server.known().refresh.clone();
+        let given = server.known().given;
+        assert_eq!((kept, given), (known, 2), "{arguments:?}");
         answered(place.path(), "kimi-coding/k3").await;
         none_wrong(&server);
     }

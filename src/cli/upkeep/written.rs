@@ -22,7 +22,7 @@ pub(crate) struct WrittenFiles {
 
 /// The program itself, with links within it.
 pub(crate) const PROGRAM: &str = "program";
-/// What the user may have written, too. Links among it are removed, and what they lead to is not.
+/// The kind of files that the user may have written, too. Links among them are removed, and not their targets.
 const SETTINGS: &str = "settings";
 /// Like [`SETTINGS`].
 const OF_PROJECTS: &str = "rules and settings of projects, only yours";
@@ -44,7 +44,7 @@ impl WrittenFiles {
         written
     }
 
-    /// What a path leads to, if that is removed with it: a folder of tau may be on another disk.
+    /// The target of a path, if that is removed with it: a folder of tau may be on another disk.
     fn real(&self, path: &Path) -> PathBuf {
         let is_followed = ![PROGRAM, SETTINGS, OF_PROJECTS].contains(&self.kind) && path.is_symlink();
         let real = is_followed.then(|| path.canonicalize().ok()).flatten();

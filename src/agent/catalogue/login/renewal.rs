@@ -39,21 +39,21 @@ pub(crate) struct Renewals {
 
 /// The renewals of this process that have spent a refresh token and not saved its replacement yet.
 #[derive(Default)]
-struct Unfinished {
+struct OpenRenewals {
     count: usize,
     /// The process ends: no other begins.
     is_ending: bool,
 }
 
-static UNFINISHED: Mutex<Unfinished> = Mutex::new(Unfinished { count: 0, is_ending: false });
+static OPEN: Mutex<OpenRenewals> = Mutex::new(OpenRenewals { count: 0, is_ending: false });
 static FINISHED: Condvar = Condvar::new();
 
 /// Lets no renewal of a login begin any more, and waits at most `longest` for those that have begun; returns whether
 /// all are finished. Blocks.
 pub fn finish_renewals(longest: Duration) -> bool {
-    let mut unfinished = UNFINISHED.lock();
-    unfinished.is_ending = true;
-    !FINISHED.wait_while_for(&mut unfinished, |unfinished| unfinished.count > 0, longest).timed_out()
+    let mut open = OPEN.lock();
+    open.is_ending = true;
+    !FINISHED.wait_while_for(&mut open, |open| open.count > 0, longest).timed_out()
 }
 
 /// A renewal that the end of the process waits for.
@@ -62,9 +62,9 @@ struct Spending;
 impl Spending {
     /// `None` while the process ends.
     fn begin() -> Option<Self> {
-        let mut unfinished = UNFINISHED.lock();
-        (!unfinished.is_ending).then(|| {
-            unfinished.count += 1;
+        let mut open = OPEN.lock();
+        (!open.is_ending).then(|| {
+            open.count += 1;
             Spending
         })
     }
@@ -72,7 +72,7 @@ impl Spending {
 
 impl Drop for Spending {
     fn drop(&mut self) {
-        UNFINISHED.lock().count -= 1;
+        OPEN.lock().count -= 1;
         FINISHED.notify_all();
     }
 }

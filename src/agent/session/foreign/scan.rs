@@ -33,10 +33,10 @@ pub(super) fn whole(path: &Path) -> io::Result<Vec<u8>> {
         return Ok(packed);
     }
     let mut bytes = Vec::new();
-    let reader = StreamingDecoder::new(packed.as_slice()).map_err(|_| damaged())?;
+    let reader = StreamingDecoder::new(packed.as_slice()).map_err(|_| damage_error())?;
     if reader.take(LARGEST.saturating_add(1)).read_to_end(&mut bytes).is_err() {
         match bytes.last() {
-            None => return Err(damaged()),
+            None => return Err(damage_error()),
             Some(b'\n') => bytes.push(b'{'),
             Some(_) => {}
         }
@@ -47,7 +47,7 @@ pub(super) fn whole(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn damaged() -> io::Error {
+fn damage_error() -> io::Error {
     io::Error::other("it is damaged, or was not written to its end")
 }
 
