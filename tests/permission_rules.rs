@@ -110,7 +110,7 @@ fn what_undo_keeps_is_protected() {
     for path in ["~/.local/share/tau/undo/s/journal.jsonl", "~/.local/share/tau/sessions/s.jsonl"] {
         let text = tau(path);
         assert!(
-            text.contains("tau's own settings or sessions") && text.contains("in mode auto: ask"),
+            text.contains("tau's own settings, sessions or state") && text.contains("in mode auto: ask"),
             "{text}"
         );
     }

@@ -101,7 +101,18 @@ pub trait FileFilter: Debug + Send + Sync {
     fn has_denials(&self) -> bool;
 
     /// The files and folders that exist and that rules keep from commands, as far as they are found in a short time.
-    fn denied_files(&self) -> Vec<DeniedFile>;
+    fn denied_files(&self) -> DeniedFiles;
+
+    /// The [`DeniedFiles::shortfall`] of the last search, once.
+    fn take_shortfall(&self) -> Option<String>;
+}
+
+/// What rules keep from a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeniedFiles {
+    pub files: Vec<DeniedFile>,
+    /// The reason why there may be more, if it is new: a sentence.
+    pub shortfall: Option<String>,
 }
 
 /// A file, or a folder with everything in it, that a rule keeps from commands.
@@ -156,8 +167,12 @@ impl FileFilter for AllFiles {
         false
     }
 
-    fn denied_files(&self) -> Vec<DeniedFile> {
-        Vec::new()
+    fn denied_files(&self) -> DeniedFiles {
+        DeniedFiles::default()
+    }
+
+    fn take_shortfall(&self) -> Option<String> {
+        None
     }
 }
 

@@ -44,7 +44,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::TerminalOutput;
-use super::access::{DeniedFile, FileFilter};
+use super::access::{DeniedFile, DeniedFiles, FileFilter};
 use super::sandbox::SandboxPolicy;
 use super::sandbox::confinement::{Confinement, covers_files};
 use super::sandbox::denial::{self, FailedCommand};
@@ -89,7 +89,7 @@ pub struct FinishedCommand {
     pub capture: Capture,
     /// The file with the full output, if it was too large for memory.
     pub spilled: SpillLocation,
-    /// A line for each file that a rule denied to it.
+    /// A line for each file that a rule denied to it, and one if there are more than were kept from it.
     pub denials: Vec<String>,
     /// Background processes that keep running and hold the output open. Their later output is appended to
     /// the spilled file.
@@ -171,7 +171,7 @@ pub async fn run(
     };
     let denied = denied_files(&command).await;
     let SpawnedCommand { child, output, tree, confinement, private, running } =
-        spawn(io, &command, &denied, env, scratch)?;
+        spawn(io, &command, &denied.files, env, scratch)?;
     watched.tree.get_or_init(|| tree.clone());
     let run = Run {
         child,
@@ -189,8 +189,9 @@ pub async fn run(
     let deadline = command.timeout.and_then(|seconds| started.checked_add(Duration::from_secs(seconds)));
     let mut finished = run.until_its_end(started, deadline, scratch, cancel).await?;
     if let Some(confinement) = confinement {
-        record_denial(&mut finished, &command, &denied, &confinement);
+        record_denial(&mut finished, &command, &denied.files, &confinement);
     }
+    finished.denials.extend(denied.shortfall);
     drop(private);
     if !finished.cancelled && !finished.timed_out {
         running.end();
@@ -199,10 +200,14 @@ pub async fn run(
 }
 
 /// The files that rules keep from the command, where the kernel can. Without such rules nothing is looked for.
-async fn denied_files(command: &CommandLine<'_>) -> Vec<DeniedFile> {
-    let Some(files) = command.files.filter(|files| files.has_denials()) else { return Vec::new() };
+async fn denied_files(command: &CommandLine<'_>) -> DeniedFiles {
+    let Some(files) = command.files.filter(|files| files.has_denials()) else {
+        return DeniedFiles::default();
+    };
     let (files, can_cover) = (Arc::clone(files), command.sandbox.namespaces);
-    let found = move || if can_cover && covers_files() { files.denied_files() } else { Vec::new() };
+    let found = move || {
+        if can_cover && covers_files() { files.denied_files() } else { DeniedFiles::default() }
+    };
     tokio::task::spawn_blocking(found).await.unwrap_or_default()
 }
 

@@ -243,3 +243,63 @@ async fn rules_hold_whoever_names_the_model() {
     let request = place.server.requests().pop().unwrap();
     assert!(request.contains("touch *"), "the model is told of the rule: {request}");
 }
+
+/// What is in tau's folders can raise the mode and the rights of sessions, or answer for the user.
+#[tokio::test]
+async fn nothing_in_the_folders_of_tau_is_changed_or_read_without_a_question() {
+    let bash = |command: &str| ("bash", json!({ "command": command }));
+    let mode = r#"{\"mode\":\"auto\"}"#;
+    let given = [
+        bash(&format!("echo {mode} > ~/.local/state/tau/permission-mode.json")),
+        bash(&format!("cd ~/.local/state/tau && echo {mode} > perm*.json")),
+        bash(&format!("python3 -c 'open(\"../.local/state/tau/rights/s.json\", \"w\").write(\"{mode}\")'")),
+        bash("rm -rf ~/.local/state/tau"),
+        bash("rm -rf ~/.cache/tau/*"),
+        bash("cp x $XDG_RUNTIME_DIR/tau/1.sock"),
+        bash("cat ~/.local/state/tau/servers/a.json"),
+        ("write", json!({ "path": "../.local/state/tau/permission-mode.json", "content": "{}" })),
+        ("write", json!({ "path": "../.local/state/tau/used-extensions.json", "content": "{}" })),
+        (
+            "edit",
+            json!({ "path": "../.local/state/tau/permission-mode.json",
+                    "edits": [{ "old_string": "ask", "new_string": "auto" }] }),
+        ),
+        ("read", json!({ "path": "../.local/state/tau/servers/a.json" })),
+    ];
+    for flags in
+        [&["--permission-mode", "auto"][..], &["--permission-mode", "edits"], &["--permission-mode", "ask"]]
+    {
+        let acts = given.iter().map(|(tool, arguments)| calls(tool, arguments)).chain([says("done")]);
+        let place = Place::new(acts.collect()).await;
+        let (state, work) = (place.dir.path().join(".local/state/tau"), place.dir.path().join("work"));
+        for folder in
+            [&work, &state.join("servers"), &state.join("rights"), &place.dir.path().join("run/tau")]
+        {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        std::fs::write(state.join("permission-mode.json"), r#"{"mode":"ask"}"#).unwrap();
+        std::fs::write(state.join("servers/a.json"), "a-token").unwrap();
+        let mut tau = place.tau(flags);
+        tau.args(["-p", "go"]).current_dir(&work).env("XDG_RUNTIME_DIR", place.dir.path().join("run"));
+        let ended = run(&mut tau, None).await;
+        assert_eq!(ended.code, 4, "{flags:?}: {ended:?}");
+        let sent = crate::support::program::body(place.server.requests().last().unwrap());
+        let messages = sent["messages"].as_array().unwrap();
+        let results: Vec<String> = messages
+            .iter()
+            .filter(|message| message["role"] == "tool")
+            .map(|message| message["content"].to_string())
+            .collect();
+        assert_eq!(results.len(), given.len(), "{flags:?}");
+        for (result, call) in results.iter().zip(&given) {
+            assert!(
+                result.contains("approve") && !result.contains("a-token"),
+                "{flags:?} {call:?}: {result}"
+            );
+        }
+        let kept = std::fs::read_to_string(state.join("permission-mode.json")).unwrap();
+        assert_eq!(kept, r#"{"mode":"ask"}"#, "{flags:?}");
+        let names = std::fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(names.into_iter().all(|name| name != "used-extensions.json") && work.exists());
+    }
+}

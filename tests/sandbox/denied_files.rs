@@ -140,6 +140,11 @@ impl Place {
 
     /// The results of these calls of tools.
     async fn results_of(&self, flags: &[&str], given: Vec<(&str, Value)>) -> Vec<String> {
+        self.results_and_notices(flags, given).await.0
+    }
+
+    /// The results of these calls of tools, and what the user is told.
+    async fn results_and_notices(&self, flags: &[&str], given: Vec<(&str, Value)>) -> (Vec<String>, String) {
         let acts = given.iter().map(|(tool, arguments)| calls(tool, arguments));
         let acts = acts.chain([says("Finished.")]).collect();
         let server = Server::start(acts).await;
@@ -150,7 +155,7 @@ impl Place {
         let requests: Vec<Value> = server.requests().iter().map(|request| body(request)).collect();
         let messages = requests.last().unwrap()["messages"].as_array().unwrap();
         let results = messages.iter().filter(|message| message["role"] == "tool");
-        results.map(|message| message["content"].to_string()).collect()
+        (results.map(|message| message["content"].to_string()).collect(), ended.err)
     }
 }
 
@@ -305,4 +310,59 @@ async fn without_a_rule_on_files_nothing_differs() {
     let own = fs::read_link("/proc/self/ns/mnt").unwrap();
     let results = place.results(&AUTO, vec![json!({ "command": "make -s namespace" })]).await;
     assert!(results[0].contains(own.to_str().unwrap()) && results[0].contains("Seccomp:\\t0"), "{results:?}");
+}
+
+/// A script in a file, where tau does not see what it does.
+fn script(place: &Place, name: &str, text: &str) -> (&'static str, Value) {
+    fs::write(place.work.join("ways").join(name), text).unwrap();
+    ("bash", json!({ "command": format!("make -s way{name}") }))
+}
+
+/// Files that a command makes itself take none of the user's out of the cover, wherever these are moved to.
+#[tokio::test]
+async fn decoys_take_no_file_out_of_the_cover() {
+    needs!(can_cover());
+    let rules = "[permissions]\ndeny = [\"read(**/.env)\"]\n";
+    for (rules, flags) in [("", &AUTO[..]), (rules, &AUTO), (rules, &SANDBOXED)] {
+        let place = Place::new(true);
+        place.configure(rules);
+        fs::create_dir_all(place.work.join("src/deep/er")).unwrap();
+        fs::write(place.work.join("src/deep/er/.env"), format!("{SECRET}\n")).unwrap();
+        let open = "n=v; cat */deep/er/.en$n; true";
+        let given = vec![
+            script(&place, "decoys", "for i in $(seq 1500); do mkdir a$i; echo decoy > a$i/.env; done"),
+            script(&place, "open", open),
+            script(&place, "move", "mv src zz; mkdir -p src/deep/er; echo decoy > src/deep/er/.env"),
+            script(&place, "again", open),
+            script(&place, "and-again", open),
+        ];
+        let (results, told) = place.results_and_notices(flags, given).await;
+        let opened: Vec<bool> = results.iter().map(|result| result.contains(SECRET)).collect();
+        let is_open = rules.is_empty();
+        assert_eq!(opened, [false, is_open, false, is_open, is_open], "{flags:?}: {results:?}");
+        let warning = "commands may be able to open";
+        let warned = results.iter().filter(|result| result.contains(warning)).count();
+        assert_eq!((warned, told.matches(warning).count()), if is_open { (0, 0) } else { (1, 1) }, "{told}");
+    }
+}
+
+/// Undo keeps what was in a file that a rule denies.
+#[tokio::test]
+async fn what_undo_keeps_of_denied_files_is_kept_from_commands() {
+    needs!(can_cover());
+    let walk = "n=do; find ../tau/un$n -type f -exec cat {} +; ls ../tau/un$n/*; true";
+    for user in users() {
+        for (rules, flags) in [("", &AUTO[..]), (RULES, &AUTO), (RULES, &SANDBOXED)] {
+            let place = Place::new(*user);
+            place.configure(rules);
+            let given = vec![script(&place, "change", "echo 1 > one.txt"), script(&place, "walk", walk)];
+            let results = place.results_of(flags, given).await;
+            let is_kept = results[1].contains("content") || results[1].contains(SECRET);
+            assert_eq!(is_kept, rules.is_empty(), "{flags:?}: {results:?}");
+            // It still works.
+            let mut tau = place.tau();
+            let undone = run(tau.args(["undo", "--to", "1", "--yes"]), None).await;
+            assert!(!place.work.join("one.txt").exists(), "{undone:?}");
+        }
+    }
 }

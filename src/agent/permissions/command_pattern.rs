@@ -3,8 +3,14 @@
 //! A pattern is compared with one simple command, so it cannot match across an operator. Words are compared
 //! after quotes are removed, with their blanks and special characters escaped.
 
+use super::links;
+use super::programs;
 use super::shell::{Piece, Word};
 use super::subcommands::has;
+
+/// Programs whose second word is a subcommand, in lower case.
+const WITH_SUBCOMMANDS: &str = "git cargo npm pnpm yarn bun docker podman kubectl helm gh glab terraform aws gcloud az pip \
+                                pip3 brew apt apt-get dnf yum systemctl go rustup poetry uv";
 
 /// A symbol of a pattern, or of a command that is not fully known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +113,12 @@ impl CommandPattern {
             return Some(ONE_PROGRAM);
         }
         let bare = bare_text(text);
+        if is_expression(text, &bare) {
+            return Some("it looks like a regular expression; `*` stands for any text, as in `git push *`");
+        }
+        if is_in_other_case(&bare) {
+            return Some("case counts in commands: write their names as you type them, as in `git push *`");
+        }
         if bare.contains(|c: char| c.is_whitespace() && !matches!(c, ' ' | '\t')) {
             return Some("it has a character that only looks like a space; type the space again");
         }
@@ -260,6 +272,33 @@ fn is_no_option(word: &Word) -> bool {
 }
 
 /// A word of a pattern, if it has no wildcards.
+/// Whether a pattern has signs of regular expressions where no name has them. `bare` is its text outside of quotes.
+fn is_expression(text: &str, bare: &str) -> bool {
+    let mut words = bare.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let is_cut = |word: &str| word.ends_with(".*") || word.ends_with(".+");
+    let is_cut_early = is_cut(first) && !first.contains(|c: char| c.is_ascii_digit())
+        || has(WITH_SUBCOMMANDS, first) && words.next().is_some_and(is_cut);
+    let is_in_slashes =
+        bare.len() > 2 && bare.matches('/').count() == 2 && bare.starts_with('/') && bare.ends_with('/');
+    let has_class =
+        !text.contains(['\'', '"']) && ["\\s", "\\b", "\\w", "\\d"].iter().any(|class| text.contains(class));
+    bare.ends_with('$') || is_in_slashes || is_cut_early || has_class
+}
+
+/// Whether the first words of a pattern are the names of a program or subcommand in upper case.
+fn is_in_other_case(bare: &str) -> bool {
+    let mut words = bare.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let lower = first.to_ascii_lowercase();
+    let is_here = |name: &str| programs::is_known(name) || links::program(name).is_some();
+    if lower != first && is_here(&lower) && !is_here(first) {
+        return true;
+    }
+    let second = words.next().filter(|_| has(WITH_SUBCOMMANDS, &lower)).unwrap_or_default();
+    second.len() > 1 && second.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
 fn literal(signs: &[Sign]) -> Option<String> {
     let mut text = String::new();
     for sign in signs {

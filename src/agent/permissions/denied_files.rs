@@ -3,8 +3,12 @@
 //! A rule that names a file or folder in full takes one look. For all others, one walk goes through the working
 //! directory and the folders that their patterns begin with, then through what links in there lead to, as far as a short
 //! time allows; what it does not find is still recognised in commands. The file tools are kept from the same files.
+//!
+//! What was found before comes first, so that a command that makes many such files takes none out of the cover. If one of
+//! these is gone from its place, it is looked for longer, since the folder above may have been moved.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs::DirEntry;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -23,14 +27,61 @@ use super::rule::{Pattern, Rule};
 
 /// How long files are looked for.
 const TIME: Duration = Duration::from_millis(300);
+/// How long files that were found before and are gone from their place are looked for.
+const LONG_TIME: Duration = Duration::from_secs(3);
 /// The maximum number of files and folders that are found: each takes a mount.
 const MAX_FOUND: usize = 1_000;
 /// How long what was found counts for file tools, which are called one after the other.
 const RECENTLY: Duration = Duration::from_secs(1);
-/// The files that rules of a working directory were about by a link, which a command may have renamed since.
-static LINKED: Mutex<BTreeMap<(PathBuf, String), BTreeSet<PathBuf>>> = Mutex::new(BTreeMap::new());
+/// The files that were found for the rules of a working directory, also by a link, which a command may have renamed since.
+static KNOWN: Mutex<BTreeMap<(PathBuf, String), BTreeMap<PathBuf, FileId>>> = Mutex::new(BTreeMap::new());
+/// The limits that ended searches in working directories.
+static SHORTFALLS: Mutex<BTreeMap<PathBuf, Shortfall>> = Mutex::new(BTreeMap::new());
 /// Folders of the kernel, without which no command runs.
 const OF_KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
+
+/// A file by its device and number.
+type FileId = (u64, u64);
+
+/// The limit that ended a search before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Limit {
+    Count,
+    Time,
+}
+
+/// Who hears of a limit, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Listener {
+    Model,
+    User,
+}
+
+/// The limit that ended the last search in a working directory, and who has heard of which.
+#[derive(Debug, Default)]
+struct Shortfall {
+    now: Option<Limit>,
+    told: BTreeSet<(Limit, Listener)>,
+}
+
+/// The reason why there may be more files that rules deny in a working directory, if this listener has not heard of it.
+pub(super) fn shortfall(places: &Places, listener: Listener) -> Option<String> {
+    let workspace = &places.workspace.real;
+    let mut all = SHORTFALLS.lock();
+    let known = all.get_mut(workspace)?;
+    let limit = known.now.filter(|limit| known.told.insert((*limit, listener)))?;
+    Some(match limit {
+        Limit::Count => format!(
+            "rules deny {MAX_FOUND} files or more here, and commands may be able to open those beyond; \
+             name folders in the rules, such as read(./secrets/**)"
+        ),
+        Limit::Time => format!(
+            "{} is too large to find all files that rules deny, and commands may be able to open the others; \
+             name folders in the rules, such as read(./secrets/**)",
+            workspace.display()
+        ),
+    })
+}
 
 /// A rule that denies something to commands.
 struct Denial<'a> {
@@ -64,9 +115,7 @@ pub(super) fn denied_files<'a>(denying: impl Iterator<Item = &'a Rule>, places: 
     // The walk is by names without links.
     let real = |place: &JudgedPath| JudgedPath { plain: place.real.clone(), real: place.real.clone() };
     let places = &Places { workspace: real(&places.workspace), home: places.home.as_ref().map(real) };
-    let until = Instant::now() + TIME;
-    let mut search =
-        Search { places, until, found: BTreeSet::new(), held: BTreeMap::new(), links: VecDeque::new() };
+    let mut search = Search::new(places);
     let mut tops = BTreeSet::new();
     for denial in &denials {
         match denial.pattern.beginning(places) {
@@ -75,9 +124,11 @@ pub(super) fn denied_files<'a>(denying: impl Iterator<Item = &'a Rule>, places: 
             None => {}
         }
     }
+    search.add_known(&denials);
     search.walk(tops, &denials);
-    search.add_linked_before(&denials);
     search.add_other_names();
+    search.forget_gone(&denials);
+    SHORTFALLS.lock().entry(places.workspace.real.clone()).or_default().now = search.ended_by;
     let (found, held) = (search.found, search.held);
     let is_within = |file: &DeniedFile, folder: &DeniedFile| {
         folder.denied >= file.denied && folder.path != file.path && file.path.starts_with(&folder.path)
@@ -122,15 +173,31 @@ pub(super) fn recent_denied_files<'a>(
 
 struct Search<'a> {
     places: &'a Places,
-    until: Instant,
+    start: Instant,
     found: BTreeSet<DeniedFile>,
+    /// Files that were found before and are gone from their place.
+    missing: BTreeSet<FileId>,
+    /// The limit because of which something was left out.
+    ended_by: Option<Limit>,
     /// The folders that cannot be moved, and a rule for which.
     held: BTreeMap<PathBuf, String>,
     /// The links to folders, and where they lead.
     links: VecDeque<JudgedPath>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(places: &'a Places) -> Self {
+        Search {
+            places,
+            start: Instant::now(),
+            found: BTreeSet::new(),
+            missing: BTreeSet::new(),
+            ended_by: None,
+            held: BTreeMap::new(),
+            links: VecDeque::new(),
+        }
+    }
+
     /// The folder to walk for patterns that begin with this one: not the home directory, nor one above the working
     /// directory, which are too large for every command.
     fn top(&self, folder: PathBuf) -> PathBuf {
@@ -142,8 +209,20 @@ impl Search<'_> {
         self.places.home.as_ref().is_some_and(|home| home.real == *folder)
     }
 
-    fn is_over(&self) -> bool {
-        self.found.len() >= MAX_FOUND || Instant::now() >= self.until
+    /// The limit beyond which nothing more is added, except for missing files.
+    fn limit(&self) -> Option<Limit> {
+        match () {
+            () if self.found.len() >= MAX_FOUND => Some(Limit::Count),
+            () if self.start.elapsed() >= TIME => Some(Limit::Time),
+            () => None,
+        }
+    }
+
+    /// Whether to leave out what has not been looked at.
+    fn is_over(&mut self) -> bool {
+        let limit = self.limit().filter(|_| self.missing.is_empty() || self.start.elapsed() >= LONG_TIME);
+        self.ended_by = self.ended_by.or(limit);
+        limit.is_some()
     }
 
     /// Adds a file or folder, or what a link leads to. A folder with the working directory in it stays readable.
@@ -158,22 +237,38 @@ impl Search<'_> {
         }
         self.hold(&path, denial);
         let rule = denial.rule.to_string();
-        if path != name {
-            let mut linked = LINKED.lock();
-            let of_rule = linked.entry((self.places.workspace.real.clone(), rule.clone())).or_default();
-            if of_rule.len() < MAX_FOUND {
-                of_rule.insert(path.clone());
+        if let Some(id) = id_of(&path) {
+            let mut known = KNOWN.lock();
+            let of_rule = known.entry((self.places.workspace.real.clone(), rule.clone())).or_default();
+            // Until the end, there are those that are gone beside those that were found again.
+            if of_rule.len() < 2 * MAX_FOUND || of_rule.contains_key(&path) {
+                of_rule.insert(path.clone(), id);
             }
         }
         self.found.insert(DeniedFile { path, denied: denial.denied, rule });
     }
 
-    /// Adds what links led to before, should they have been renamed since.
-    fn add_linked_before(&mut self, denials: &[Denial<'_>]) {
+    /// Adds what was found before.
+    fn add_known(&mut self, denials: &[Denial<'_>]) {
         for denial in denials {
             let key = (self.places.workspace.real.clone(), denial.rule.to_string());
-            let linked = LINKED.lock().get(&key).cloned().unwrap_or_default();
-            linked.iter().for_each(|path| self.add(path, denial));
+            let known = KNOWN.lock().get(&key).cloned().unwrap_or_default();
+            for (path, id) in known {
+                self.add(&path, denial);
+                if id_of(&path) != Some(id) {
+                    self.missing.insert(id);
+                }
+            }
+        }
+    }
+
+    /// Forgets the files that are gone from where they were found.
+    fn forget_gone(&self, denials: &[Denial<'_>]) {
+        for denial in denials {
+            let key = (self.places.workspace.real.clone(), denial.rule.to_string());
+            if let Some(known) = KNOWN.lock().get_mut(&key) {
+                known.retain(|path, _| id_of(path).is_some());
+            }
         }
     }
 
@@ -209,10 +304,10 @@ impl Search<'_> {
         let mut folders: VecDeque<JudgedPath> =
             outer.iter().map(|top| JudgedPath { plain: top.clone(), real: top.clone() }).collect();
         while let Some(folder) = folders.pop_front() {
-            folders.extend(self.look_into(&folder, denials));
             if self.is_over() {
                 return;
             }
+            folders.extend(self.look_into(&folder, denials));
         }
         if !self.links.is_empty() {
             self.walk_links(&outer, denials);
@@ -225,7 +320,10 @@ impl Search<'_> {
             denials.iter().map(|denial| PatternSteps::new(denial.pattern, self.places)).collect();
         let steps_to = |path: &Path| steps.iter().map(|steps| steps.steps_after(path)).collect::<Vec<u64>>();
         let mut seen = BTreeSet::new();
-        while let Some(mut link) = self.links.pop_front().filter(|_| !self.is_over()) {
+        while let Some(mut link) = self.links.pop_front() {
+            if self.is_over() {
+                return;
+            }
             let by_name = steps_to(&link.plain);
             let is_walked =
                 |real: &Path| outer.iter().any(|top| real.starts_with(top)) && steps_to(real) == by_name;
@@ -240,7 +338,10 @@ impl Search<'_> {
             }
             link.real = real;
             let mut folders = VecDeque::from([link]);
-            while let Some(folder) = folders.pop_front().filter(|_| !self.is_over()) {
+            while let Some(folder) = folders.pop_front() {
+                if self.is_over() {
+                    return;
+                }
                 if seen.insert((folder.real.clone(), steps_to(&folder.plain))) {
                     folders.extend(self.look_into(&folder, denials));
                 }
@@ -258,6 +359,7 @@ impl Search<'_> {
             let Ok(kind) = entry.file_type() else { continue };
             let is_link = kind.is_symlink() && entry.path().is_dir();
             let is_folder = kind.is_dir() || is_link;
+            let is_missing = self.take_missing(&entry);
             if !is_folder && near.peek().is_none() {
                 continue;
             }
@@ -267,10 +369,11 @@ impl Search<'_> {
                 pattern.concerns(&path, self.places) || is_folder && pattern.is_of_folder(&path, self.places)
             };
             let denial = near.filter(is_about).max_by_key(|denial| denial.denied);
-            if let Some(denial) = denial {
+            let added = denial.filter(|_| is_missing || self.has_room());
+            if let Some(denial) = added {
                 self.add(&path.plain, denial);
             }
-            let is_covered = denial.is_some_and(|denial| denial.denied == DeniedUse::Read);
+            let is_covered = added.is_some_and(|denial| denial.denied == DeniedUse::Read);
             if is_link && !is_covered {
                 // As far as the names say.
                 let target = std::fs::read_link(&path.real).unwrap_or_default();
@@ -281,6 +384,20 @@ impl Search<'_> {
             }
         }
         folders
+    }
+
+    /// Whether something may be added that was not found before.
+    fn has_room(&mut self) -> bool {
+        let limit = self.limit();
+        self.ended_by = self.ended_by.or(limit);
+        limit.is_none()
+    }
+
+    /// Whether an entry is a missing file, which is then none any more.
+    fn take_missing(&mut self, entry: &DirEntry) -> bool {
+        let number = entry.ino();
+        self.missing.iter().any(|(_, missing)| *missing == number)
+            && entry.metadata().is_ok_and(|found| self.missing.remove(&(found.dev(), found.ino())))
     }
 
     /// Adds other names in the working directory of the files with several.
@@ -294,7 +411,10 @@ impl Search<'_> {
         if !several.is_empty() {
             folders.push_back(self.places.workspace.real.clone());
         }
-        while let Some(folder) = folders.pop_front().filter(|_| !self.is_over()) {
+        while let Some(folder) = folders.pop_front() {
+            if self.is_over() {
+                return;
+            }
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     folders.push_back(entry.path());
@@ -309,6 +429,10 @@ impl Search<'_> {
             }
         }
     }
+}
+
+fn id_of(path: &Path) -> Option<FileId> {
+    path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()))
 }
 
 fn is_of_kernel(path: &Path) -> bool {

@@ -7,12 +7,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::denied_files::{denied_files, has_denials, recent_denied_files};
+use super::denied_files::{Listener, denied_files, has_denials, recent_denied_files, shortfall};
 use super::path_pattern::{JudgedPath, Places};
 use super::protected::{ProtectedKind, Use, protected_kind};
 use super::rule::{Pattern, Rule};
 use super::{Permissions, Verdict};
-use tau_tools::access::{DeniedFile, DeniedUse, FileFilter, FolderFilter, LeftOut};
+use tau_tools::access::{DeniedFile, DeniedFiles, DeniedUse, FileFilter, FolderFilter, LeftOut};
+use tau_tools::sandbox::confinement::covers_files;
 
 /// The reason why a file that another one leads to, by a link or an import, may not be read unasked, as the end of a
 /// sentence. `within` bounds what a project may lead to; the user's own files have no such bound.
@@ -37,6 +38,7 @@ struct ReadingRules {
     rules: Vec<(Verdict, Rule)>,
     unprotected: Vec<ProtectedKind>,
     own: Vec<PathBuf>,
+    undo: Option<PathBuf>,
     places: Places,
 }
 
@@ -59,6 +61,7 @@ impl Permissions {
             rules: rules.map(|rule| (rule.list, rule.rule.clone())).collect(),
             unprotected: self.options().unprotected.clone(),
             own: self.options().own.clone(),
+            undo: self.options().undo.clone(),
             places: Places::new(cwd, home),
         };
         Arc::new(reading)
@@ -130,8 +133,21 @@ impl FileFilter for ReadingRules {
         has_denials(self.denying())
     }
 
-    fn denied_files(&self) -> Vec<DeniedFile> {
-        denied_files(self.denying(), &self.places)
+    fn denied_files(&self) -> DeniedFiles {
+        let mut files = denied_files(self.denying(), &self.places);
+        // Undo keeps copies of them.
+        let unreadable = files.iter().find(|file| file.denied == DeniedUse::Read);
+        let store = self.undo.as_ref().zip(unreadable).and_then(|(folder, file)| {
+            let path = folder.canonicalize().ok()?;
+            let is_needed = self.places.workspace.real.starts_with(&path);
+            (!is_needed).then(|| DeniedFile { path, ..file.clone() })
+        });
+        files.extend(store);
+        DeniedFiles { files, shortfall: shortfall(&self.places, Listener::Model) }
+    }
+
+    fn take_shortfall(&self) -> Option<String> {
+        shortfall(&self.places, Listener::User).filter(|_| covers_files())
     }
 }
 

@@ -51,6 +51,22 @@ pub(crate) fn of_notebooks(name: &str, inside: Option<&str>) -> Option<Result<St
     Some(Ok(format!("{tool}({files})")))
 }
 
+/// Names that are no tools of tau but mean all of them, or what some do.
+const OTHER_NAMES: [(&str, &str); 10] = [
+    ("all", "*"),
+    ("any", "*"),
+    ("anything", "*"),
+    ("everything", "*"),
+    ("tools", "*"),
+    ("commands", "bash"),
+    ("terminal", "bash"),
+    ("files", "edit"),
+    ("network", "web_fetch"),
+    ("internet", "web_fetch"),
+];
+/// Words beside the name of a tool in names that other programs give to tools: `read_file`, `bash_tool`.
+const BESIDE: &str = "tool command commands cmd run exec execute file files text";
+
 /// Tools of Claude Code, in lower case, whose work another tool of tau does. What denies or asks is about that one.
 const REPLACED: [(&str, &str); 4] = [
     ("task", "delegate"),
@@ -94,6 +110,14 @@ pub(crate) fn intended_tool(tool: &str, folder: Option<&Path>) -> Option<&'stati
     let lower = tool.to_ascii_lowercase();
     let known: Vec<&'static str> = toolbox::TABLE.iter().map(|row| row.name).chain(FURTHER_TOOLS).collect();
     let of_others = tool_of_others(&lower).or_else(|| tool_instead_of(&lower));
+    let of_others =
+        of_others.or_else(|| OTHER_NAMES.iter().find(|(name, _)| *name == lower).map(|row| row.1));
+    let of_others = of_others.or_else(|| {
+        let (named, beside): (Vec<&str>, Vec<&str>) =
+            lower.split(['_', '-']).partition(|part| tool_of_others(part).is_some());
+        let is_alone = named.len() == 1 && beside.iter().all(|part| has(BESIDE, part));
+        named.first().filter(|_| is_alone).and_then(|part| tool_of_others(part))
+    });
     of_others.or_else(|| close_matches(&lower, &known, 1, 0.75).first().copied())
 }
 

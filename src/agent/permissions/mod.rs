@@ -150,6 +150,8 @@ pub struct Options {
     pub unprotected: Vec<ProtectedKind>,
     /// The folders of tau's settings and sessions. Absolute.
     pub own: Vec<PathBuf>,
+    /// The folder of undo, with copies of files. Absolute.
+    pub undo: Option<PathBuf>,
     /// Whether this machine cannot confine commands that run without approval.
     pub unconfined: bool,
 }

@@ -176,7 +176,8 @@ mod tests {
             "rm *), bash(touch *", "rm *, touch *", "rm *|touch *", "rm * | touch *", "rm *; touch *",
             "make && touch *", "{rm,touch} *", "'touch *'", "\"touch *\"", "/touch.*/", "^touch",
             "[t]ouch *", "touc? *", "touch\u{a0}*", "curl * > x", "curl:*|wget:*", "command:curl *",
-            "rm, touch", "(touch *)", "rm:* -rf",
+            "rm, touch", "(touch *)", "rm:* -rf", "git push.*", "git .*", "/git push.*/", "git push$",
+            "git\\s+push", "rm.*", "GIT PUSH *", "Git push *", "git PUSH *", "npm PUBLISH",
         ];
         assert_eq!(faulty.iter().filter(|text| !fault(text)).collect::<Vec<_>>(), Vec::<&&str>::new());
         let sound = [
@@ -184,7 +185,8 @@ mod tests {
             "git commit -m 'a | b'", "find * -exec rm * ;", "find * -exec rm * \\;", "echo (x)",
             "python3 -c print(*)", "/opt/x.y/z *", "'/Applications/A B/x' *", "curl http://h/?a=1&b={2}",
             "sed -i s/a/b/ *", "rm -rf /", "*/touch *", "'' *", "jq '.[] | .a' *", "~/bin/x *",
-            "git log HEAD^ *", "a=b rm *",
+            "git log HEAD^ *", "a=b rm *", "python3.* x", "cat *.env", "rm -rf .*", "git add .*", "R *",
+            "Rscript x.R", "make RELEASE", "curl -X POST *", "awk '{print $1}'", "/bin/rm -rf /", "rm foo.*",
         ];
         assert_eq!(sound.iter().filter(fault).collect::<Vec<_>>(), Vec::<&&str>::new());
     }

@@ -16,7 +16,7 @@ pub struct Paths {
     pub config: PathBuf,
     /// `sessions/`, prompt history, `undo/`, `mcp-logins/`.
     pub data: PathBuf,
-    /// Logs, crash reports, locks of files that are stored elsewhere.
+    /// Logs, crash reports, locks of files that are stored elsewhere, the mode that the user chose, rights of sessions.
     pub state: PathBuf,
     /// Files that may be deleted at any time.
     pub cache: PathBuf,
@@ -47,6 +47,11 @@ impl Paths {
             state: home.join("logs"),
             cache: home.join("cache"),
         }
+    }
+
+    /// All of them.
+    pub fn folders(&self) -> [&PathBuf; 4] {
+        [&self.config, &self.data, &self.state, &self.cache]
     }
 
     /// The folder with one folder of sessions per directory.

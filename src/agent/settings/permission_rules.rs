@@ -107,6 +107,21 @@ fn names_nothing(path: &Path, rule: &Rule) -> Option<String> {
     server.map(|_| format!("`{name}` names no tool; for all tools of the server write {name}__*"))
 }
 
+/// A notice for each of these rules of files that asks or denies and is about a tool that is not here. `has_tool` knows the
+/// custom ones.
+pub fn about_no_tool(rules: &[RuleInForce], has_tool: &dyn Fn(&str) -> bool) -> Vec<UserError> {
+    let strict = rules.iter().filter(|rule| rule.list != Verdict::Allow);
+    let unknown = strict.filter(|rule| {
+        let name = rule.rule.tool();
+        grant::is_unknown(name, None) && !has_tool(name)
+    });
+    let notice = |rule: &RuleInForce| {
+        let (text, source) = (&rule.rule, &rule.source);
+        format!("{source}: `{text}` is about no call here, as there is no tool `{}`", text.tool())
+    };
+    unknown.map(|rule| UserError::new(notice(rule))).collect()
+}
+
 /// Adds a rule to a list of the file, which is created if missing; the rest of the file is unchanged.
 pub fn add(file: &SharedFile, list: Verdict, rule: &Rule) -> Result<(), UserError> {
     change(file, None, Some((list, rule)))
@@ -272,7 +287,17 @@ mod tests {
             ("mcp__files", "mcp__files__*"),
             ("mcp_files_write", "mcp__SERVER__TOOL"),
             ("shell(touch *)", "bash"),
-            ("terminal(touch *)", "bash(touch *)"),
+            ("terminal(touch *)", "bash"),
+            ("all", "*"),
+            ("everything", "*"),
+            ("network", "web_fetch"),
+            ("commands", "bash"),
+            ("bash_tool", "bash"),
+            ("file_edit(x)", "edit"),
+            ("read-file(x)", "read"),
+            ("run_bash_command", "bash"),
+            ("bash(git push.*)", "regular expression"),
+            ("bash(GIT PUSH *)", "case"),
             ("bash(rm *), bash(touch *)", "a rule for each"),
             ("bash(touch\u{a0}*)", "type the space again"),
         ] {

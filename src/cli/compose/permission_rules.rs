@@ -1,12 +1,14 @@
 //! The rules in force: from the user's `config.toml` and trusted projects; changing them.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::hook_files;
 use super::project_settings::ProjectSettings;
 use crate::args::CliArgs;
+use crate::process::socket_folder;
 use tau_agent::engine::host::{RuleEdit, SavedRule};
+use tau_agent::extensions::packages::{Package, Packages};
 use tau_agent::permissions::{
     LOCAL, Options, Permissions, ProtectedKind, Rule, RuleInForce, RuleSource, Verdict,
 };
@@ -50,15 +52,17 @@ pub(crate) fn read(
             rules.extend(found.rules);
         }
     }
-    let (of_others, unused) = of_others(project, has_mode);
+    let (of_others, mut unused) = of_others(project, has_mode);
     rules.extend(of_others);
-    // Sessions and undo data are in the data folder.
-    let own = [paths.config.clone(), paths.data.clone()];
+    unused.extend(permission_rules::about_no_tool(&rules, &|name| has_tool(name, paths, project)));
+    // Clients that connect to sockets answer for the user.
+    let own = paths.folders().map(Clone::clone).into_iter().chain(socket_folder::of_login());
     // At their usual places, they are protected as files of other agents.
     let moved = OtherFolders::here().map(|folders| folders.moved_settings()).unwrap_or_default();
     let options = Options {
         unprotected: user.unprotected,
-        own: own.into_iter().chain(moved).collect(),
+        own: own.chain(moved).collect(),
+        undo: Some(paths.undo()),
         unconfined: !Support::here().confines_unasked_commands(),
     };
     let untrusted = project.untrusted_projects().flat_map(Project::settings_files);
@@ -66,6 +70,19 @@ pub(crate) fn read(
     let others = project.untrusted_projects().flat_map(|project| of_project(project).0);
     let rules = Permissions::new(rules, options).with_untrusted(untrusted.chain(others).collect());
     FoundRules { rules, wrong, unused }
+}
+
+/// Whether the user, a package or a trusted project has a custom tool with this name.
+fn has_tool(name: &str, paths: &Paths, project: &ProjectSettings) -> bool {
+    let file = format!("{name}.toml");
+    let is_in = |folder: PathBuf| folder.join("tools").join(&file).exists();
+    let of_package = |package: &Package| {
+        let mut tools = package.record.parts.tools.iter().map(|tools| package.root.join(tools));
+        tools.any(|tools| tools.join(&file).exists() || tools.ends_with(&file))
+    };
+    is_in(paths.config.clone())
+        || project.trusted_projects().any(|project| is_in(project.root().join(FOLDER)))
+        || Packages::new(paths).read().0.iter().any(of_package)
 }
 
 /// The rules in settings of another agent, the user's and the trusted projects', and their unsupported parts.

@@ -14,8 +14,7 @@ use tau_tools::user_error::UserError;
 /// The sandbox policy of commands in `cwd`.
 pub(crate) fn policy(settings: &Settings, paths: &Paths, cwd: &Path) -> SandboxPolicy {
     let named = settings.sandbox.writable.iter().flatten();
-    let mut own: Vec<PathBuf> =
-        [&paths.config, &paths.data, &paths.state, &paths.cache].map(Clone::clone).into();
+    let mut own: Vec<PathBuf> = paths.folders().map(Clone::clone).into();
     own.push(settings.session_root(paths));
     own.sort();
     own.dedup();

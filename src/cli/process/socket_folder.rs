@@ -21,10 +21,9 @@ const LONGEST: &str = "/4294967295-ffff-ffffffff-4294967295.sock";
 /// The folder of the user's sockets, which only the user can enter: below the runtime folder of the login, else in the state folder, else,
 /// where that path is too long for a socket, in the folder for temporary files.
 pub(crate) fn private(paths: &Paths) -> io::Result<PathBuf> {
-    let runtime = of_login(std::env::var_os("XDG_RUNTIME_DIR"));
     let user = rustix::process::getuid().as_raw();
     let temporary = std::env::temp_dir().join(format!("tau-{user}"));
-    let places = runtime.into_iter().chain([paths.state.join("live"), temporary]);
+    let places = of_login().into_iter().chain([paths.state.join("live"), temporary]);
     let mut refused = io::Error::from(io::ErrorKind::InvalidFilename);
     for place in places.filter(|place| place.as_os_str().len() < MAX_PATH - LONGEST.len()) {
         match make_private(&place) {
@@ -39,7 +38,11 @@ pub(crate) fn private(paths: &Paths) -> io::Result<PathBuf> {
 
 /// The folder below the runtime folder of the login. One that is not absolute counts as none, as the XDG Base
 /// Directory Specification wants: it would be another one in every directory.
-fn of_login(runtime: Option<OsString>) -> Option<PathBuf> {
+pub(crate) fn of_login() -> Option<PathBuf> {
+    below(std::env::var_os("XDG_RUNTIME_DIR"))
+}
+
+fn below(runtime: Option<OsString>) -> Option<PathBuf> {
     let runtime = PathBuf::from(runtime?);
     runtime.is_absolute().then(|| runtime.join("tau"))
 }
@@ -114,9 +117,9 @@ mod tests {
 
     #[test]
     fn a_runtime_folder_is_absolute() {
-        assert_eq!(of_login(None), None);
-        assert_eq!(of_login(Some("".into())), None);
-        assert_eq!(of_login(Some("run".into())), None);
-        assert_eq!(of_login(Some("/run/user/1".into())), Some("/run/user/1/tau".into()));
+        assert_eq!(below(None), None);
+        assert_eq!(below(Some("".into())), None);
+        assert_eq!(below(Some("run".into())), None);
+        assert_eq!(below(Some("/run/user/1".into())), Some("/run/user/1/tau".into()));
     }
 }

@@ -118,8 +118,7 @@ pub(crate) fn find(
     paths: &Paths,
     temporary: &Path,
 ) -> Result<Vec<WrittenFiles>, SharedFolder> {
-    let folders = [&paths.config, &paths.data, &paths.state, &paths.cache];
-    if let Some(folder) = folders.into_iter().find(|folder| holds_home(folder)) {
+    if let Some(folder) = paths.folders().into_iter().find(|folder| holds_home(folder)) {
         return Err(SharedFolder(folder.clone()));
     }
     let own = paths.sessions();

@@ -72,7 +72,7 @@ async fn carry_out_after_hooks(
 ) -> CarriedOut {
     let (mut waited, mut is_denied, mut notices) = (Duration::ZERO, false, Vec::new());
     let run = async {
-        let (stop, sandbox) = (context.cancel.clone(), context.sandbox.clone());
+        let (stop, sandbox, files) = (context.cancel.clone(), context.sandbox.clone(), context.files.clone());
         let arguments = checked.arguments.clone();
         let prepared = tool.prepare(arguments.clone(), context.clone()).await?;
         let blocked = prepared.access.writes.iter().find_map(|path| sandbox.check_write(path).err());
@@ -105,7 +105,7 @@ async fn carry_out_after_hooks(
             // A call that needed no approval cannot have changed anything.
             let undo = undo.clone().filter(|_| !is_unasked);
             let (mut result, told) = CallUndo::around(undo, touched, work).await;
-            notices.extend(told);
+            notices.extend(told.into_iter().chain(files.take_shortfall()));
             if ran {
                 result = sandbox_gate::with_rerun_note(result);
             }

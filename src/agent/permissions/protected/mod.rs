@@ -36,7 +36,7 @@ impl ProtectedKind {
         (ProtectedKind::Git, "git", "the inside of .git, or settings of git"),
         (ProtectedKind::Startup, "startup", "a file that is read or run at startup"),
         (ProtectedKind::Ssh, "ssh", "the keys and settings of ssh"),
-        (ProtectedKind::Tau, "tau", "tau's own settings or sessions"),
+        (ProtectedKind::Tau, "tau", "tau's own settings, sessions or state"),
         (ProtectedKind::Keys, "keys", "a file with keys or passwords"),
         (ProtectedKind::Agents, "agents", "the settings, skills and hooks of coding agents"),
     ];

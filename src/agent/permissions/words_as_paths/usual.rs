@@ -8,8 +8,8 @@ use crate::permissions::{folders, programs};
 
 /// Variables with folders, whose values commands get from tau.
 const FOLDERS: &[&str] = tau_tools::words!(
-    "TAU_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME CARGO_HOME RUSTUP_HOME GNUPGHOME ZDOTDIR \
-     KUBECONFIG DOCKER_CONFIG CLAUDE_CONFIG_DIR CODEX_HOME"
+    "TAU_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR CARGO_HOME RUSTUP_HOME \
+     GNUPGHOME ZDOTDIR KUBECONFIG DOCKER_CONFIG CLAUDE_CONFIG_DIR CODEX_HOME"
 );
 /// The site-packages of a user.
 pub(super) const USER_SITE: &str = "USER_SITE";
@@ -18,8 +18,9 @@ pub(super) const TEMPORARY: &str = "TEMPORARY_PLACE";
 /// The hooks of a repository.
 pub(super) const HOOKS: &str = "HOOKS_PATH";
 /// Variables, and where they usually lead.
-const USUAL: [(&str, &str); 13] = *tau_tools::pairs!(
-    "XDG_CONFIG_HOME=~/.config XDG_DATA_HOME=~/.local/share CARGO_HOME=~/.cargo BASH_ENV=~/.bashrc \
+const USUAL: [(&str, &str); 15] = *tau_tools::pairs!(
+    "XDG_CONFIG_HOME=~/.config XDG_DATA_HOME=~/.local/share XDG_STATE_HOME=~/.local/state \
+     XDG_CACHE_HOME=~/.cache CARGO_HOME=~/.cargo BASH_ENV=~/.bashrc \
      PYTHONSTARTUP=~/.pythonrc MYVIMRC=~/.vimrc GIT_CONFIG_GLOBAL=~/.gitconfig NPM_CONFIG_USERCONFIG=~/.npmrc \
      __fish_config_dir=~/.config/fish GIT_DIR=.git GOPATH=~/go USER_SITE=~/.local/lib/python3/site-packages HOOKS_PATH=.githooks"
 );
