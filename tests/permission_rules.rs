@@ -240,3 +240,20 @@ fn arguments_that_name_files_are_judged_as_words_of_commands() {
         assert!(text.contains(&format!("in mode auto: {verdict}")), "{call}: {text}{errors}");
     }
 }
+
+/// A rule on a tool that is not here does nothing. It is told, and no mistake: another project may have the tool.
+#[test]
+fn a_rule_about_no_tool_is_told() {
+    let place = Place::new(
+        "[permissions]\ndeny = [\n  \"notes(x)\",\n  \"mcp__a__b\",\n]\nallow = [\"other\"]\n",
+        "",
+    );
+    let (_, errors, code) = place.tau(&["permissions"]);
+    let told = "config.toml:3: `notes(x)` is about no call here, as there is no tool `notes`";
+    assert!(errors.contains(told) && code == 0, "{code} {errors}");
+    assert!(errors.matches("is about no call").count() == 1, "{errors}");
+    std::fs::create_dir(place.path("home/tools")).unwrap();
+    std::fs::write(place.path("home/tools/notes.toml"), "").unwrap();
+    let (_, errors, _) = place.tau(&["permissions"]);
+    assert!(!errors.contains("is about no call"), "{errors}");
+}

@@ -349,9 +349,9 @@ fn fold_run(run: &str, out: &mut String) {
     }
 }
 
-/// Whether a character is invisible, or resembles a space.
+/// Whether a character is invisible, a control of its own kind (C1), or resembles a space.
 fn hides(c: char) -> bool {
-    matches!(class(c), Class::Spelled) || is_invisible(c) || is_other_blank(c)
+    matches!(class(c), Class::Spelled | Class::Replaced(REPLACEMENT)) || is_invisible(c) || is_other_blank(c)
 }
 
 /// Blanks other than spaces: letters to a shell.
@@ -437,7 +437,7 @@ mod tests {
     fn nothing_hides_in_a_question() {
         let hidden = "\u{AD}\u{34F}\u{61C}\u{115F}\u{1160}\u{17B4}\u{17B5}\u{180E}\u{200B}\u{200C}\u{200D}\u{200E}\u{202E}\
                       \u{2060}\u{2066}\u{206A}\u{2800}\u{3164}\u{FE0F}\u{FEFF}\u{FFA0}\u{E0041}\u{E0100}\u{A0}\u{1680}\
-                      \u{2000}\u{200A}\u{202F}\u{205F}\u{3000}\u{1161}\u{11A8}\u{11FF}\u{D7B0}\u{D7CB}\u{D7FB}\u{5C8}\u{10ECB}";
+                      \u{80}\u{85}\u{9B}\u{9F}\u{FFF9}\u{2000}\u{200A}\u{202F}\u{205F}\u{3000}\u{1161}\u{11A8}\u{11FF}\u{D7B0}\u{D7CB}\u{D7FB}\u{5C8}\u{10ECB}";
         for c in hidden.chars() {
             let spelled = format!("sh bu<U+{:04X}>ild.sh", u32::from(c));
             let text = format!("sh bu{c}ild.sh");

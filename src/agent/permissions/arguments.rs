@@ -432,6 +432,31 @@ pub(super) fn covers(pattern: &CommandPattern, words: &[Word], outer: usize, wor
     })
 }
 
+/// Whether a word is an option of ssh that names a file with settings or code: `-F`, `-I`. Behind the host, the remote
+/// command begins.
+fn ssh_loads(words: &[Word], at: usize) -> bool {
+    const VALUED: &str = "BbcDEeiJLlmOopQRSWw";
+    let (mut operands, mut is_value) = (0, false);
+    for (place, word) in words.iter().enumerate().skip(1) {
+        let text = word.literal().unwrap_or_default();
+        let letters = text.strip_prefix('-').filter(|letters| !is_value && !letters.is_empty());
+        operands += usize::from(letters.is_none() && !is_value);
+        if operands > 1 {
+            return false;
+        }
+        let decisive = letters.and_then(|letters| {
+            letters.char_indices().find(|(_, c)| "FI".contains(*c) || VALUED.contains(*c))
+        });
+        let loads = decisive.is_some_and(|(_, c)| "FI".contains(c));
+        if place == at {
+            return loads;
+        }
+        is_value =
+            decisive.is_some_and(|(start, _)| letters.is_some_and(|letters| start + 1 == letters.len()));
+    }
+    false
+}
+
 /// Further words that no `*` covers: with these a program runs another, or what a file outside of the workspace says.
 fn uncovered_words(name: &str, words: &[Word], workspace: &Path) -> Vec<usize> {
     const FOLDERS: &str = "-S -B --build --install --toolchain";
@@ -460,12 +485,17 @@ fn uncovered_words(name: &str, words: &[Word], workspace: &Path) -> Vec<usize> {
     let is_option = |at: usize, option: &str| text(at).split('=').next() == Some(option);
     let is_uncovered = |at: &usize| match name {
         "ssh" => {
-            const RUNNING: [&str; 4] =
-                ["proxycommand", "localcommand", "permitlocalcommand", "knownhostscommand"];
+            const RUNNING: [&str; 8] = [
+                "proxycommand", "localcommand", "permitlocalcommand", "knownhostscommand", "pkcs11provider",
+                "securitykeyprovider", "xauthlocation", "include",
+            ];
             let option = text(*at).to_lowercase();
-            RUNNING.iter().any(|start| option.trim_start_matches("-o").trim_start().starts_with(start))
+            let option = option.trim_start_matches("-o").trim_start();
+            RUNNING.iter().any(|start| option.starts_with(start)) || ssh_loads(words, *at)
         }
         "tcpdump" => text(*at).starts_with('-') && !text(*at).starts_with("--") && text(*at).contains('z'),
+        "make" | "gmake" => leads_out(*at, "-C --directory -I --include-dir"),
+        "terraform" | "tofu" => leads_out(*at, "-chdir -var-file --var-file -out --out -state -backup"),
         "helm" => text(*at).starts_with("--post-renderer"),
         "bazel" | "bazelisk" => is_option(*at, "--run_under") || text(*at) == "run",
         "poetry" => has("run shell", &text(*at)),

@@ -164,7 +164,9 @@ pub(crate) fn objection(rule: &Rule) -> Option<String> {
                 format!("a project cannot allow {tool} but in folders and files below it; name one, as in {tool}(src/**)")
             })
         }
-        Pattern::Path(_) => None,
+        Pattern::Path(pattern) => pattern
+            .is_outside()
+            .then(|| format!("a project cannot allow {tool} outside of it; name files and folders in it")),
         Pattern::Host(pattern) => (!pattern.is_narrow())
             .then(|| "a project cannot allow all hosts below a top-level name".to_owned()),
     }
@@ -213,15 +215,17 @@ mod tests {
             "edit(*)", "edit(**)", "edit(**/*)", "edit(.)", "edit(./)", "edit(./**)", "edit(*.rs)",
             "edit(~/x)", "edit(/etc/x)", "edit(/)", "edit(~)", "edit({a,b}/**)", "edit([a-z]*)",
             "write(**/*)", "write(./*)", "*", "mcp__*", "mcp__*__x", "web_fetch", "web_fetch(*)",
-            "web_fetch(*.com)", "todos", "todos(**)", "e*(src/**)",
+            "web_fetch(*.com)", "todos", "todos(**)", "e*(src/**)", "read(~/.ssh/**)", "read(/etc/**)",
+            "grep(~)", "ls(/)", "find(/srv/**)",
         ] {
             assert!(refused(text), "{text}");
         }
         for text in [
             "bash(git add *)", "bash(npm run lint *)", "bash(./build.sh *)", "bash(cargo test)",
             "bash(python3 -m unittest *)", "bash(node --test *)", "edit(src/**)", "edit(./src/*.rs)",
-            "edit(./README.md)", "edit(docs/**)", "write(a/b)", "read", "read(**)", "grep", "mcp__a__b",
-            "mcp__a__*", "web_fetch(example.com)", "web_fetch(*.example.com)", "todos(src/**)", "web_search",
+            "edit(./README.md)", "edit(docs/**)", "write(a/b)", "read", "read(**)", "read(**/*.md)",
+            "ls(./x)", "grep", "mcp__a__b", "mcp__a__*", "web_fetch(example.com)",
+            "web_fetch(*.example.com)", "todos(src/**)", "web_search",
         ] {
             assert!(!refused(text), "{text}");
         }

@@ -151,7 +151,7 @@ const PROGRAMS: &[Program] = &[
     plain("pip", words!("--python")),
     plain("pip3", words!("--python")),
     plain("gem", words!("exec")),
-    plain("man", words!("-P --pager -H --html")),
+    plain("man", words!("-P --pager -H --html -C --config-file")),
     plain("pytest", words!("-p -c --config-file -o --override-ini --pdbcls --confcutdir --rootdir")),
     plain("ruff", words!("--config")),
     plain("mypy", words!("--config-file --python-executable")),

@@ -139,9 +139,10 @@ const SETTINGS: [(&str, &str); 26] = [
 ];
 /// Commands of tau that write its settings.
 const TAU: &[&str] = &["add", "auth", "import", "login", "mcp", "remove", "uninstall", "update"];
-/// Programs that print stored keys or passwords, and the words with which they do; see
+/// Programs that print stored keys, passwords or, tau, sessions, and the words with which they do; see
 /// [`super::dangerous::services`].
 const PRINTING: &[(&str, &str)] = &[
+    ("tau", "logs|export|sessions|diff|undo|board|wait|attempts"),
     ("git", "credential fill"),
     ("git", "credential-store|credential-cache get"),
     ("git-credential", "fill"),
@@ -224,19 +225,21 @@ const LISTED: [(&str, &str); 5] = [
     ("chsh", "-l --list-shells"),
 ];
 
-/// The kind of the stored keys or passwords that a part prints.
-pub(super) fn prints_keys(part: &Part) -> Option<ProtectedKind> {
+/// The kind of the protected files whose contents a part prints without naming them.
+pub(super) fn prints_protected(part: &Part) -> Option<ProtectedKind> {
     let is_wanted = |name: &str| PRINTERS.binary_search(&name).is_ok();
     let prints = |words: &[Word]| {
-        let Some(name) = programs::name(words).filter(|name| is_wanted(name)) else { return false };
+        let name = programs::name(words).filter(|name| is_wanted(name))?;
         let mut needed = PRINTING.iter().filter(|(of, _)| has(of, &name));
         let literals: Vec<Cow<'_, str>> =
             words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
-        needed.any(|(_, needed)| needed_words(needed, words, &literals).is_some())
+        let kind = if name == "tau" { ProtectedKind::Tau } else { ProtectedKind::Keys };
+        needed.any(|(_, needed)| needed_words(needed, words, &literals).is_some()).then_some(kind)
     };
     let inner = || inner_commands(&part.words, part.more_arguments, &is_wanted);
-    let prints = |words: &[Word]| prints(words) || names_password(words);
-    (prints(&part.words) || inner().iter().any(|words| prints(words))).then_some(ProtectedKind::Keys)
+    let prints =
+        |words: &[Word]| prints(words).or_else(|| names_password(words).then_some(ProtectedKind::Keys));
+    prints(&part.words).or_else(|| inner().iter().find_map(|words| prints(words)))
 }
 
 /// Whether a part is `pass NAME`, which prints like `pass show NAME`.
@@ -253,8 +256,15 @@ pub(super) fn writes(part: &Part) -> Option<ProtectedKind> {
     let is_wanted = |name: &str| WRITERS.binary_search(&name).is_ok() || name.starts_with("git-");
     let of = |words: &[Word]| writes_words(words, part.more_arguments);
     let of_each = || programs::for_each_repository(&part.words).and_then(|words| of(&words));
+    // `tau batch` is not the program batch.
+    let mut words = Cow::Borrowed(&part.words);
+    if programs::name(&words).as_deref() == Some("tau")
+        && words.get(1).and_then(Word::literal).as_deref() == Some("batch")
+    {
+        words.to_mut().remove(1);
+    }
     of(&part.words).or_else(of_each).or_else(|| {
-        inner_commands(&part.words, part.more_arguments, &is_wanted).iter().find_map(|words| of(words))
+        inner_commands(&words, part.more_arguments, &is_wanted).iter().find_map(|words| of(words))
     })
 }
 

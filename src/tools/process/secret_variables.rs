@@ -133,8 +133,16 @@ fn is_secret_word(word: &str) -> bool {
 /// The names of passwords, keys and signatures within a value: `Server=db;Uid=app;Pwd=…`, `https://…&X-Amz-Signature=…`.
 const FIELDS: &[&str] = crate::words!("PASSWORD PASSWD PASS PWD ACCOUNTKEY SHAREDACCESSKEY SIGNATURE SIG");
 
+/// Beginnings of addresses that whoever knows them can use, without `https://`. Their keys may have any form.
+const ADDRESSES: &[&str] = crate::words!(
+    "hooks.slack.com/ discord.com/api/webhooks/ discordapp.com/api/webhooks/ discord.com/api/v8/webhooks/ \
+     discord.com/api/v9/webhooks/ discord.com/api/v10/webhooks/ \
+     api.telegram.org/bot webhook.office.com/webhook outlook.office.com/webhook/ hooks.zapier.com/hooks/ \
+     maker.ifttt.com/trigger/ chat.googleapis.com/v1/spaces/ hc-ping.com/"
+);
+
 /// True if a value is or contains a key: it has the shape of a key, is an address with a password, a private
-/// key, a signed address, or a list of fields with a password.
+/// key, a signed address or one of a webhook, or a list of fields with a password.
 pub(crate) fn is_secret_value(value: &str) -> bool {
     let field = |part: &str| {
         let (name, value) = part.split_once('=')?;
@@ -143,6 +151,7 @@ pub(crate) fn is_secret_value(value: &str) -> bool {
     };
     recognise::passwords(value).next().is_some()
         || !recognise::find(value).is_empty()
+        || ADDRESSES.iter().any(|start| value.split_once(start).is_some_and(|(_, rest)| !rest.is_empty()))
         || value.split([';', '&', '?', ' ', '\n']).any(|part| field(part).is_some())
 }
 
@@ -199,6 +208,12 @@ mod tests {
             "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----",
             "https://hooks.slack.com/services/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",
             "https://discord.com/api/webhooks/738291047562810934/q7Rk2Vd9Lx4Tn8Wp3Zc6Yb1M-q7Rk2Vd9Lx4Tn8Wp3Zc6Yb1M_q7Rk2Vd9Lx4",
+            "https://discord.com/api/webhooks/7382/q7Rk2Vd9Lx",
+            "https://ptb.discord.com/api/v10/webhooks/7382/q7Rk2V",
+            "https://api.telegram.org/bot12345:abc/sendMessage",
+            "https://api.telegram.org/bot123456789:AAq7Rk2Vd9Lx4Tn8Wp3Zc6Yb1Mq7Rk2Vd9L/sendMessage",
+            "123456789:AAq7Rk2Vd9Lx4Tn8Wp3Zc6Yb1Mq7Rk2Vd9L",
+            "https://x.webhook.office.com/webhookb2/a@b/c",
             "https://b.s3.amazonaws.com/x?X-Amz-Expires=60&X-Amz-Signature=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822c",
             "https://a.blob.core.windows.net/c?sv=2022&sig=k2J%2Bx",
         ] {
@@ -208,7 +223,9 @@ mod tests {
             "/usr/bin:/bin", "postgres://db/x", "postgres://app@db/x", "http://proxy:3128",
             "http://localhost:8080/@scope/x", "ssh://git@host:22/x", "-C target-cpu=native",
             "rs=0:di=01;34:ln=01;36:*.tar=01;31", "unix:path=/run/user/1000/bus", "en_US.UTF-8",
-            "https://discord.com/channels/1/2", "https://x.example/a?design=b",
+            "https://discord.com/channels/1/2", "https://discord.com/api/v10", "https://api.telegram.org/",
+            "https://discord.com/api/webhooks/", "https://core.telegram.org/bots/api",
+            "https://x.example/a?design=b",
         ] {
             assert!(!is_secret_value(value), "{value}");
         }

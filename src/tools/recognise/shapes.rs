@@ -177,13 +177,36 @@ pub(super) struct MarkedKey {
     before: RangeInclusive<usize>,
     after: RangeInclusive<usize>,
     others: &'static [u8],
+    /// Whether only digits are before it.
+    has_number: bool,
 }
 
 /// Keys that are recognised by a mark in their middle.
 pub(super) const MARKED: &[MarkedKey] = &[
-    MarkedKey { mark: "8Q~", kind: "azure client secret", before: 3..=4, after: 31..=34, others: b"-_.~" },
-    MarkedKey { mark: ":AA", kind: "telegram token", before: 8..=11, after: 32..=34, others: b"-_" },
-    MarkedKey { mark: "JQQJ99", kind: "azure key", before: 40..=60, after: 20..=40, others: b"" },
+    MarkedKey {
+        mark: "8Q~",
+        kind: "azure client secret",
+        before: 3..=4,
+        after: 31..=34,
+        others: b"-_.~",
+        has_number: false,
+    },
+    MarkedKey {
+        mark: ":AA",
+        kind: "telegram token",
+        before: 8..=11,
+        after: 32..=34,
+        others: b"-_",
+        has_number: true,
+    },
+    MarkedKey {
+        mark: "JQQJ99",
+        kind: "azure key",
+        before: 40..=60,
+        after: 20..=40,
+        others: b"",
+        has_number: false,
+    },
 ];
 
 impl MarkedKey {
@@ -191,7 +214,8 @@ impl MarkedKey {
     pub(super) fn range(&self, text: &str, at: usize) -> Option<(usize, usize, &'static str)> {
         let from = at + self.mark.len();
         let holds = |byte: u8| byte.is_ascii_alphanumeric() || self.others.contains(&byte);
-        let before = Run::backward(text, at, self.before.end() + 1, holds).text.len();
+        let is_before = |byte: u8| if self.has_number { byte.is_ascii_digit() } else { holds(byte) };
+        let before = Run::backward(text, at, self.before.end() + 1, is_before).text.len();
         let after = Run::forward(text, from, self.after.end() + 1, holds).text.len();
         let fits = self.before.contains(&before) && self.after.contains(&after);
         (fits && text.get(at..from)? == self.mark).then_some((at - before, from + after, self.kind))

@@ -2,6 +2,7 @@
 //!
 //! They contain secrets, or their content is run later.
 
+mod key_places;
 mod places;
 mod system_places;
 mod table;
@@ -11,6 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::path_pattern::{JudgedPath, Places, normalise, rest_below};
 use super::path_text::{self, Area, Mark, PathText};
+use key_places::key_places;
 use table::{Anchor, PlaceTable};
 
 /// A kind of protected paths, which settings can switch off by name.
@@ -78,22 +80,6 @@ const KEY_NAMES: [&str; 17] = *tau_tools::words!(
 );
 /// Suffixes of the names of files with keys.
 const KEY_ENDS: [&str; 8] = [".p8", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
-/// Files and folders with keys in the home directory.
-const KEY_PLACES: &[&str] = tau_tools::words!(
-    ".aws .gnupg .kube .docker/config.json .config/gcloud .config/gh .azure .cargo/credentials.toml \
-     .local/share/keyrings .local/share/kwalletd Library/Keychains .password-store .vault-token \
-     .mylogin.cnf .oci .gem/credentials .terraform.d/credentials.tfrc.json .config/git/credentials \
-     .config/hub .config/doctl .config/op .config/rclone .config/sops .config/github-copilot \
-     .claude/.credentials.json .gemini/oauth_creds.json .mozilla .config/google-chrome .config/chromium \
-     .config/BraveSoftware .cache/huggingface/token .huggingface/token .bitcoin .electrum .ethereum \
-     .config/solana/id.json .config/age .s3cfg .boto .my.cnf .msmtprc .mbsyncrc .kaggle/kaggle.json .databrickscfg \
-     .pulumi/credentials.json .config/stripe .config/.wrangler .config/pypoetry/auth.toml .config/ngrok .aliyun \
-     .thunderbird .Xauthority .local/share/atuin/key .weechat/sec.conf .config/hcloud .config/glab-cli \
-     .fly/config.yml .railway/config.json .netlify/config.json .config/netlify .config/argocd .sentryclirc \
-     .config/configstore .clasprc.json .claude.json .ngrok2 .subversion/auth .config/filezilla .config/Slack \
-     .config/Signal .offlineimaprc .fetchmailrc"
-);
-
 /// Such files that programs read by themselves, so that no confinement can keep them away.
 const READ_BY_PROGRAMS: [&str; 5] =
     [".npmrc", ".yarnrc.yml", ".m2/settings.xml", ".gradle/gradle.properties", ".nuget/NuGet"];
@@ -103,7 +89,7 @@ const READ_BY_PROGRAMS: [&str; 5] =
 pub(super) fn secret_places(home: &Path, unprotected: &[ProtectedKind]) -> Vec<PathBuf> {
     let is_on = |kind: ProtectedKind| !unprotected.contains(&kind);
     let ssh = is_on(ProtectedKind::Ssh).then_some(".ssh");
-    let keys = KEY_PLACES.iter().chain(&KEY_NAMES).filter(|_| is_on(ProtectedKind::Keys)).copied();
+    let keys = key_places().chain(KEY_NAMES).filter(|_| is_on(ProtectedKind::Keys));
     // gh reads other files there before it does anything.
     let place = |name: &str| home.join(if name == ".config/gh" { ".config/gh/hosts.yml" } else { name });
     ssh.into_iter().chain(keys).map(place).collect()
@@ -151,11 +137,11 @@ fn kind(path: &Path, homes: &[&Path], own: &[PathBuf], is_used: Use) -> Option<P
     ];
     let key_place = || {
         let names = below_home?;
-        let within = |place: &&str| {
+        let within = |place: &str| {
             let mut names = names.iter();
             place.split('/').all(|part| names.next().is_some_and(|name| name.eq_ignore_ascii_case(part)))
         };
-        KEY_PLACES.iter().chain(&READ_BY_PROGRAMS).any(within).then_some(ProtectedKind::Keys)
+        key_places().chain(READ_BY_PROGRAMS).any(within).then_some(ProtectedKind::Keys)
     };
     found.into_iter().flatten().find(counts).or_else(key_place)
 }
@@ -272,7 +258,7 @@ pub(super) fn encloses(
     let found = |place: &str, kind: ProtectedKind| {
         homes.iter().any(|home| is_below(&home.join(place))).then_some(kind)
     };
-    let secret = || KEY_PLACES.iter().find_map(|place| found(place, ProtectedKind::Keys));
+    let secret = || key_places().find_map(|place| found(place, ProtectedKind::Keys));
     let started = || {
         let places = places::places().filter(|_| is_used == Use::Write);
         let at_home = places.filter_map(|(kind, path, _)| Some((kind, path.strip_prefix("~/")?)));

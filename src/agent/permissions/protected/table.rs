@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use super::{
-    KEY_ENDS, KEY_NAMES, KEY_PLACES, LiteralPart, ProtectedKind, READ_BY_PROGRAMS, SYSTEM_KEYS, places,
+    KEY_ENDS, KEY_NAMES, LiteralPart, ProtectedKind, READ_BY_PROGRAMS, SYSTEM_KEYS, key_places::key_places,
+    places,
 };
 use crate::permissions::path_text::{self, Area, Mark, PathText};
 
@@ -78,12 +79,12 @@ impl PlaceTable {
         }
         by_first.sort();
         let area = |place: &&str| Area::new(&PathText::literal(&place.to_lowercase()));
-        let key_places: Vec<Area> = KEY_PLACES.iter().chain(&READ_BY_PROGRAMS).map(area).collect();
+        let key_areas: Vec<Area> = key_places().chain(READ_BY_PROGRAMS).map(|place| area(&place)).collect();
         let of_places = places
             .iter()
             .enumerate()
             .flat_map(|(index, place)| place.starts_of_forms().map(move |from| Form::OfPlace(index, from)));
-        let key_folders = KEY_PLACES.iter().enumerate().filter(|(_, place)| !place.contains('/'));
+        let key_folders = key_places().enumerate().filter(|(_, place)| !place.contains('/'));
         let forms = of_places.chain(key_folders.map(|(index, _)| Form::OfKeys(index))).collect();
         let dotless = places.iter().filter_map(Place::dotless).collect();
         let key_names = KEY_NAMES.iter().filter(|name| **name != "auth.json");
@@ -100,7 +101,7 @@ impl PlaceTable {
             dotless,
             key_names,
             key_ends,
-            key_places,
+            key_places: key_areas,
             system_keys,
         };
         for index in 0..table.forms.len() {

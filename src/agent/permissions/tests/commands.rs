@@ -396,6 +396,35 @@ fn a_rule_that_allows_a_program_does_not_cover_what_makes_it_run_another() {
     );
 }
 
+#[test]
+fn a_rule_does_not_cover_settings_and_projects_elsewhere() {
+    let rules = ["ssh *", "man *", "make *", "gmake *", "terraform plan *", "tofu *"];
+    let rules = rules.map(|rule| format!("bash({rule})"));
+    let rules: Vec<(&str, Verdict)> = rules.iter().map(|rule| (rule.as_str(), Allow)).collect();
+    let rules = permissions(&rules);
+    let asked = [
+        "ssh -F x h", "ssh -Fx h", "ssh -vF x h", "ssh h -F x", "ssh -p 22 -I ./x.so h", "ssh -I./x.so h",
+        "ssh -o PKCS11Provider=./x.so h", "ssh -oSecurityKeyProvider=./x h", "ssh -o 'Include x' h",
+        "man -C x ls", "man --config-file=x ls", "make test -I /tmp", "make -I/tmp",
+        "make --include-dir=/tmp", "make -C /tmp/x", "gmake -C ../x", "terraform plan -var-file=/tmp/x",
+        "terraform plan -var-file ../x", "terraform plan -out=/tmp/x", "terraform plan -out ~/x",
+        "tofu -chdir=/tmp/x plan",
+    ];
+    check(&rules, PermissionMode::Ask, Ask, &asked);
+    let allowed = [
+        "ssh h ls -F",
+        "ssh -p 22 h",
+        "ssh -i key h",
+        "ssh -v h grep -I x",
+        "man ls",
+        "man 3 printf",
+        "make -C sub -I inc",
+        "make test",
+        "terraform plan -var-file=dev.tfvars -out=plan",
+    ];
+    check(&rules, PermissionMode::Ask, Allow, &allowed);
+}
+
 /// Every rule that tau offers, with arbitrary arguments: it allows none that make the program run another,
 /// whether these come first, last, after `--`, abbreviated or with their value attached.
 #[test]

@@ -116,7 +116,9 @@ const PRINTING: &[&str] = &[
     "cat ~/.config/glab-cli/config.yml", "cat ~/.fly/config.yml", "cat ~/.claude.json",
     "cat ~/.gradle/gradle.properties", "cat ~/.nuget/NuGet/NuGet.Config",
     "cat ~/.subversion/auth/svn.simple/x", "cat ~/.config/Slack/Cookies", "cat keys/AuthKey_x.p8",
-    "cat /run/credentials/x/y",
+    "cat /run/credentials/x/y", "tau logs x", "tau export x -o y", "tau sessions search key",
+    "env tau diff | cat", "unbuffer tau logs --json x", "cat ~/.cargo/credentials",
+    "cat ~/.snowflake/config.toml", "cat ~/.authinfo",
 ];
 
 #[test]
@@ -186,7 +188,8 @@ fn stored_passwords_are_not_read_unasked() {
         "kubectl get pods -o yaml", "kubectl get secret", "kubectl config view",
         "aws ssm get-parameter --name x", "gh auth status", "pass ls", "npm config get registry",
         "terraform output -raw url", "wg show", "nmcli con show", "doppler run -- npm test", "getent passwd",
-        "aws configure list", "gpg --export x", "cat .npmrc", "git commit -m 'gh auth token'",
+        "aws configure list", "gpg --export x", "cat .npmrc", "git commit -m 'gh auth token'", "tau doctor",
+        "tau models", "tau batch x", "tau -p hi",
     ];
     check(&permissions(&[]), PermissionMode::Auto, Allow, &others);
 }

@@ -90,7 +90,7 @@ impl Judge<'_> {
             self.judge_quoted_patterns(part, scene, findings);
             self.judge_written_files(part, scene, findings);
         }
-        findings.extend(writers::prints_keys(part).and_then(|kind| self.may_touch(kind)));
+        findings.extend(writers::prints_protected(part).and_then(|kind| self.may_touch(kind)));
     }
 
     /// Judges a file that a word names. `only_reads` and `lists` are about the command.
