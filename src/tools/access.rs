@@ -107,7 +107,7 @@ pub trait FileFilter: Debug + Send + Sync {
     fn take_shortfall(&self) -> Option<String>;
 }
 
-/// What rules keep from a command.
+/// The files that rules keep from a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeniedFiles {
     pub files: Vec<DeniedFile>,

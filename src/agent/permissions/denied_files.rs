@@ -50,7 +50,7 @@ enum Limit {
     Time,
 }
 
-/// Who hears of a limit, once.
+/// The receiver of the notice about a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Listener {
     Model,
