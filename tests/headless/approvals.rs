@@ -162,6 +162,34 @@ async fn what_cannot_be_taken_back_is_denied_with_what_would_be_lost() {
     assert!(place.dir.path().join("made").exists(), "{ended:?}");
 }
 
+/// What a command gives to a removal or to a shell is judged, however it is given.
+#[tokio::test]
+async fn what_a_command_supplies_is_judged_before_it_runs() {
+    for (command, runs) in [
+        ("xargs rm -rf <<< \"$HOME\"", false),
+        ("echo $HOME > l; xargs rm -rf < l", false),
+        ("[[ $HOME =~ .* ]]; rm -rf \"${BASH_REMATCH[0]}\"", false),
+        ("rm -rf $(cat <<< \"$HOME\")", false),
+        ("yes 'rm -rf ~' | head -1 | sh", false),
+        ("echo 'xrm -rf ~' | cut -c2- | sh", false),
+        ("ls -A ~ | sed 's,^,rm -rf ~/,' | sh", false),
+        ("awk 'BEGIN{print \"rm -rf \" ENVIRON[\"HOME\"] | \"sh\"}'", false),
+        ("echo old > l; xargs rm -rf < l; ls old | sed 's,^,rm -rf old/,' | sh; touch made", true),
+    ] {
+        let place = Place::new(vec![calls("bash", &json!({ "command": command })), says("done")]).await;
+        let home = place.dir.path().join("home");
+        crate::support::write(&home.join("kept"), "x");
+        crate::support::write(&place.dir.path().join("old/a"), "x");
+        let arguments = ["-p", "--permission-mode", "auto", "x"];
+        let ended = run(place.tau(&arguments).env("HOME", &home), None).await;
+        let request = place.server.requests().pop().unwrap();
+        assert!(home.join("kept").exists(), "{command}: {ended:?}");
+        assert_eq!(place.dir.path().join("made").exists(), runs, "{command}: {request}");
+        assert_eq!(place.dir.path().join("old").exists(), !runs, "{command}: {request}");
+        assert_eq!(request.contains("it removes") || request.contains("nobody has read"), !runs, "{request}");
+    }
+}
+
 /// A rule that denies a command cannot be bypassed by a command that runs it.
 #[tokio::test]
 async fn a_denied_command_is_denied_behind_what_runs_it() {

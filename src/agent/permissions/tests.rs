@@ -7,6 +7,7 @@ mod copies;
 mod dangers;
 mod devices;
 mod downloads;
+mod given_dangers;
 mod hidden_dangers;
 mod hostile;
 mod names;

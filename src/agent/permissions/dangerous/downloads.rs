@@ -18,7 +18,9 @@ const DOWNLOADING: &[&str] = words!(
                            axel gh telnet gsutil rclone lwp-request GET tftp dig drill"
 );
 /// Programs that copy from other machines, or run commands there: what they print counts where it is read at once.
-const REMOTE: &[&str] = words!("ssh scp sftp rsync");
+const REMOTE: &[&str] = words!("ssh scp sftp rsync smbclient");
+/// Programs among these, and those that download, that take the names of files from a text.
+const COMMANDED: &str = "sftp smbclient ftp lftp tftp";
 /// Builtins that run a text or a file in the shell itself.
 const EVALUATING: &[&str] = words!("eval source .");
 /// Programs that take commands from a file, or from their input with `-`.
@@ -267,6 +269,12 @@ fn files(
         text.split_once('=').into_iter().for_each(|(_, value)| add(value));
         add(&text);
     }
+    for (part, words) in downloads.iter().chain(copies.iter().copied()) {
+        let is_commanded = programs::name(words).is_some_and(|name| has(COMMANDED, &name));
+        let literals = words.iter().skip(1).filter_map(Word::literal).filter(|_| is_commanded);
+        let texts = literals.chain(part.texts.iter().filter(|_| is_commanded).map(Cow::from));
+        texts.for_each(|text| file_names(&text).for_each(&mut add));
+    }
     for (_, words) in copies {
         let sources = words.iter().skip(1).rev().skip(1).filter_map(Word::literal);
         let is_remote = |text: &Cow<'_, str>| text.contains(':');
@@ -351,7 +359,7 @@ fn commands(part: &Part) -> impl Iterator<Item = Cow<'_, [Word]>> {
 }
 
 /// The program text that a command runs.
-enum Script {
+pub(super) enum Script {
     None,
     File(String),
     /// Its standard input, if something is written there.
@@ -361,7 +369,7 @@ enum Script {
 }
 
 /// The program text of a command; `holds` says whether a word has what is downloaded.
-fn script(words: &[Word], holds: &dyn Fn(&Word) -> bool) -> Script {
+pub(super) fn script(words: &[Word], holds: &dyn Fn(&Word) -> bool) -> Script {
     let Some(first) = words.first() else { return Script::None };
     let Some(name) = first.literal() else { return Script::Unknown };
     let program = base(&name);

@@ -1,7 +1,10 @@
 //! Removals whose operands another command gives: `find ~ | xargs rm -rf`, `rm -rf "$(pwd)"`.
 
+use super::composed::passes_input;
+use super::piped::{behind_pipe, chain, copies_files, with_redirections, writers};
 use super::printing::{
-    gives, is_chosen, is_positional, listed_by_git, printed_names, prints_any_folder, word_of,
+    given_names, gives, is_chosen, is_positional, listed_by_git, makes_any_name, printed_names,
+    prints_any_folder, word_of,
 };
 use super::targets::{Loss, Targets};
 use super::{CommandLoss, find_starts, git, has_option, is_narrowed};
@@ -36,12 +39,29 @@ pub(super) fn find_loss(
     let is_argument = |word: &Word| is_positional(word, command);
     let scripts = scripts.filter(|_| arguments.iter().any(is_argument));
     let feeding = std::iter::once(part).filter(|part| part.more_arguments).chain(scripts);
-    let given = feeding.flat_map(|part| &part.texts).flat_map(|text| text.split_whitespace());
+    let given = feeding.flat_map(|part| with_redirections(part, analysis)).flat_map(|part| &part.texts);
+    let given = given.flat_map(|text| text.split_whitespace());
     let given = given.map(word_of).find_map(|word| targets.loss(&word, part.elsewhere));
     if let Some(loss) = given.filter(|_| is_recursive) {
         return Some((format!("it removes {}", loss.what()), None));
     }
-    let sources = sources(part, command, analysis);
+    let mut sources = sources(part, command, analysis);
+    // What they read may come from a file that the command writes.
+    let reading = sources.iter().flat_map(|source| writers(source, true, analysis));
+    let written: Vec<&Part> = reading.chain(writers(part, false, analysis)).collect();
+    let before = written.iter().flat_map(|writer| chain(writer, command, analysis));
+    let written: Vec<&Part> = written.iter().copied().chain(before).collect();
+    let prints = |writer: &&Part| !std::ptr::eq(*writer, part) && !copies_files(writer);
+    sources.extend(written.into_iter().filter(prints));
+    // `rm -rf $(cat)` reads what the removal, or the function that does it, is given.
+    let is_function = |other: &&Part| targets.is_function(other);
+    let reads_all = sources.iter().any(|source| source.texts.is_empty() && passes_input(source));
+    let callers =
+        analysis.parts.iter().filter(is_function).chain([part]).filter(|_| reads_all && is_recursive);
+    let mut given = callers.flat_map(|other| &other.texts).flat_map(|text| text.split_whitespace());
+    if let Some(loss) = given.find_map(|text| targets.loss(&word_of(text), part.elsewhere)) {
+        return Some((format!("it removes {}", loss.what()), None));
+    }
     sources.iter().find_map(|source| {
         let is_chosen = is_chosen(source, sources.iter().copied());
         let found = printed_loss(source, is_chosen, is_recursive, targets)?;
@@ -99,9 +119,13 @@ pub(in crate::permissions) fn sources<'a>(
 
 /// Whether another part reads what a part prints.
 pub(in crate::permissions) fn feeds(part: &Part, command: &str) -> bool {
-    let behind = command.get(part.span.end..).unwrap_or_default().trim_start();
+    let behind = command.get(part.span.end..).unwrap_or_default();
     let before = command.get(..part.span.start).unwrap_or_default().trim_end();
-    behind.starts_with('|') && !behind.starts_with("||") || before.ends_with("<(")
+    // `<<< "$(x)"`
+    let text = before.strip_suffix("$(").or_else(|| before.strip_suffix('`')).unwrap_or_default();
+    behind_pipe(behind).is_some()
+        || before.ends_with("<(")
+        || text.trim_end_matches('"').trim_end().ends_with("<<<")
 }
 
 /// Whether a program removes what it is given.
@@ -131,11 +155,16 @@ fn printed_loss(part: &Part, is_chosen: bool, is_recursive: bool, targets: &Targ
         let what = if is_narrow { "what it finds below" } else { "everything below" };
         return Some(format!("{what} {}", loss.what()));
     }
-    if !is_recursive || is_chosen {
+    if !is_recursive {
         return None;
     }
-    let loss =
-        printed_names(part).unwrap_or_default().iter().find_map(|word| targets.loss(word, part.elsewhere));
+    let lost = |words: Vec<Word>| words.iter().find_map(|word| targets.loss(word, part.elsewhere));
+    let given =
+        lost(given_names(part)).or_else(|| makes_any_name(part, targets.analysis).then_some(Loss::Unknown));
+    if given.is_some() || is_chosen {
+        return given.map(|loss| loss.what());
+    }
+    let loss = printed_names(part).and_then(lost);
     let is_any = prints_any_folder(part) && !targets.is_function(part);
     loss.or_else(|| is_any.then_some(Loss::Unknown)).map(|loss| loss.what())
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::targets::{Loss, Targets};
-use super::{CommandLoss, downloads, fed, has_option, languages};
+use super::{CommandLoss, downloads, fed, has_option, languages, piped};
 use crate::permissions::links;
 use crate::permissions::programs::{self, base};
 use crate::permissions::read_only;
@@ -82,6 +82,7 @@ pub(super) fn find_danger(
             texts.extend(quoted.into_iter().map(|text| (text, part.span.clone())));
         }
     }
+    texts.extend(piped::run_texts(command, analysis));
     let whole = 0..command.len();
     // `select` is like a loop, and an appended value counts as one more value of the variable.
     let similar = [("select ", "for "), ("+=", "=")].into_iter().filter(|(it, _)| command.contains(it));

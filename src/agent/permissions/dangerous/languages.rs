@@ -32,7 +32,7 @@ const FINDING: &str = "walk rglob glob iglob globSync iterdir listdir scandir re
 const SIGNS: [&str; 9] =
     ["rm", "emove", "unlink", "elete", "deltree", "del_dir", "rimraf", "emptyDir", "trash"];
 /// Signs that a program downloads something.
-const ADDRESSES: [&str; 3] = ["http://", "https://", "urlopen"];
+pub(super) const ADDRESSES: [&str; 3] = ["http://", "https://", "urlopen"];
 /// Identifiers that only join names, and do not make the folder unknown.
 const JOINING: &str = "os path join Path pathlib Pathname new fs require File FileUtils Find expand_path expanduser \
                        resolve abspath realpath str String toString f r b sub my const let var Dir filepath Join io \

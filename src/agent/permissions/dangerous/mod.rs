@@ -3,6 +3,7 @@
 //! A danger describes the loss in one line. A rule names it if it includes the program and the words that
 //! make it dangerous in full: `bash(git push --force *)` does, `bash(git *)` and `bash` do not.
 
+mod composed;
 mod devices;
 mod downloads;
 pub(super) mod fed;
@@ -12,6 +13,7 @@ mod hidden;
 pub(super) mod languages;
 pub(super) mod needed_words;
 mod packages;
+mod piped;
 mod powershell;
 mod printing;
 mod processes;
@@ -150,8 +152,12 @@ fn find_dangers<'a>(
         let danger = |(text, named)| Danger { text, span: part.span.clone(), named };
         dangers.extend(found.chain(other).map(|found| (danger(found), Some(part))));
     }
-    let everywhere =
-        [downloads::run(command, analysis, targets.scene), fork_bomb(command)].into_iter().flatten();
+    let everywhere = [
+        downloads::run(command, analysis, targets.scene),
+        piped::find_unread(command, analysis),
+        fork_bomb(command),
+    ];
+    let everywhere = everywhere.into_iter().flatten();
     dangers.extend(everywhere.map(|(text, span)| (Danger { text, span, named: None }, None)));
     dangers
 }

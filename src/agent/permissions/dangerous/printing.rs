@@ -5,16 +5,17 @@ use std::borrow::Cow;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 
-use super::has_option;
 use super::needed_words::needed_words;
+use super::{composed, has_option};
+use crate::permissions::escapes;
 use crate::permissions::links;
 use crate::permissions::programs::{self, Program};
-use crate::permissions::shell::{Part, Piece, Word};
+use crate::permissions::shell::{Analysis, FILLED, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 
 /// Programs that print the names of the files that they are given, or that are in the folders they are given.
 const NAMING: &str = "ls echo printf realpath readlink dirname fd fdfind tree du set stat";
-/// Programs that print, of a project, files in it, values, or what they are given, and no whole folder that holds it.
+/// Programs that print, of a project, files in it, values, or what they are given, and no other folder that holds it.
 const PLAIN: &str = "ls echo printf realpath readlink dirname fd fdfind tree du set stat find basename cat tac head tail grep \
                      egrep fgrep rg ag sed awk gawk cut tr sort uniq comm diff paste tee xargs jq yq column rev wc seq date \
                      mktemp uname hostname arch whoami id nproc which type command tar unzip zipinfo pwd read test docker podman kubectl pgrep ps lsof";
@@ -52,19 +53,35 @@ pub(super) fn gives(part: &Part, command: &str) -> bool {
     !part.words.is_empty() && (has("set find", &name) || links::program(&name).is_none() || is_function())
 }
 
-/// A word of the input, in which the shell has replaced `~`.
+/// A word of the input, in which the shell has replaced `~` and the variable that it begins with. It may have quotes.
 pub(super) fn word_of(text: &str) -> Word {
-    let home = ["~", "$HOME", "${HOME}"].iter().find_map(|home| text.strip_prefix(home));
-    if let Some(rest) = ["$PWD", "${PWD}"].iter().find_map(|start| text.strip_prefix(start)) {
-        let mut word = Word::of_text(rest);
-        word.pieces.insert(0, Piece::Variable("PWD".to_owned()));
-        return word;
-    }
-    let mut word = Word::of_text(home.unwrap_or(text));
-    if home.is_some() {
-        word.pieces.insert(0, Piece::Home);
-    }
+    let text = text.replace(['"', '\''], "");
+    let variable = text.strip_prefix('$').and_then(|rest| match rest.strip_prefix('{') {
+        Some(braced) => braced.split_once('}'),
+        None => rest.split_at_checked(rest.find(|c| !is_of_name(c)).unwrap_or(rest.len())),
+    });
+    let is_plain = |name: &str| !name.is_empty() && name.chars().all(is_of_name);
+    let (first, rest) = match (variable, text.strip_prefix('~')) {
+        (Some(("HOME", rest)), _) | (None, Some(rest)) => (Piece::Home, rest),
+        (Some((name, rest)), _) if is_plain(name) => (Piece::Variable(name.to_owned()), rest),
+        _ => return Word::of_text(&text),
+    };
+    let mut word = Word::of_text(rest);
+    word.pieces.insert(0, first);
     word
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// The words that the command itself gives a part to print: its input, and what its program makes of its own words.
+pub(super) fn given_names(part: &Part) -> Vec<Word> {
+    let passes = part.more_arguments || composed::passes_input(part);
+    let input = part.texts.iter().filter(|_| passes);
+    let made = composed::texts(part);
+    let made = made.iter().flat_map(|text| text.split_whitespace()).filter(|text| !text.contains(FILLED));
+    input.flat_map(|text| text.split_whitespace()).chain(made).map(word_of).collect()
 }
 
 /// Whether a word is an argument of a function or a script, such as `"$1"`.
@@ -94,6 +111,11 @@ pub(in crate::permissions) fn prints_home(part: &Part) -> bool {
 /// Whether a part may print the name of any folder.
 pub(super) fn prints_any_folder(part: &Part) -> bool {
     let Some(name) = programs::name(&part.words) else { return false };
+    if has("docker podman kubectl", &name) {
+        // What is in a container may be any text.
+        let literals = || part.words.iter().skip(1).filter_map(Word::literal);
+        return literals().any(|text| has("run exec logs inspect", &text) || text.contains("jsonpath"));
+    }
     if name != "git" {
         return !has(PLAIN, &name) && !prints_cache(part, &name);
     }
@@ -105,6 +127,25 @@ pub(super) fn prints_any_folder(part: &Part) -> bool {
         }
         subcommand => subcommand.is_some_and(|subcommand| has(GIT_PLACES, subcommand)),
     }
+}
+
+/// Whether a part makes any name of a text that the command itself gives it, directly or in a variable.
+pub(super) fn makes_any_name(part: &Part, analysis: &Analysis) -> bool {
+    let may_lead = |text: &str| text.contains(['/', '~', '*']) || text.contains("..");
+    let mapped =
+        part.words.iter().skip(1).map(Word::display).map(|text| escapes::decode(&text).unwrap_or(text));
+    let mut mapped =
+        mapped.filter(|_| programs::name(&part.words).is_some_and(|name| has("tr paste column", &name)));
+    let values = || analysis.parts.iter().flat_map(|part| &part.values);
+    let is_place = |text: &String| {
+        let holds =
+            |name: &str| [format!("${{{name}}}"), format!("${name}")].iter().any(|sign| text.contains(sign));
+        may_lead(text)
+            || ["HOME", "PWD", "OLDPWD"].into_iter().any(holds)
+            || values().any(|(name, value)| holds(name) && may_lead(&value.display()))
+    };
+    composed::rewrites_given_text(part)
+        && (mapped.any(|text| may_lead(&text)) || part.texts.iter().any(is_place))
 }
 
 /// Whether a part prints the name of a folder of [`CACHES`].

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
 
+use super::piped::with_redirections;
 use super::printing;
 use crate::permissions::links::follow_links;
 use crate::permissions::path_pattern::{Places, normalise};
@@ -71,7 +72,7 @@ pub(super) struct Targets<'a> {
     pub places: &'a Places,
     pub scene: &'a Scene<'a>,
     command: &'a str,
-    analysis: &'a Analysis,
+    pub analysis: &'a Analysis,
 }
 
 /// Whether this is the name of a variable, with nothing that changes its value, and no argument.
@@ -148,7 +149,10 @@ impl<'a> Targets<'a> {
         };
         let mut within = self.analysis.parts.iter().filter(is_within);
         let filters = within.clone();
-        within.any(|part| printing::prints_any_folder(part) && !printing::is_chosen(part, filters.clone()))
+        within.any(|part| {
+            printing::makes_any_name(part, self.analysis)
+                || printing::prints_any_folder(part) && !printing::is_chosen(part, filters.clone())
+        })
     }
 
     /// Whether a part calls a function of the command, whose commands are judged on their own.
@@ -169,6 +173,7 @@ impl<'a> Targets<'a> {
             return Vec::new();
         }
         let begun = match word.pieces.get(first) {
+            Some(Piece::Variable(name)) if name.starts_with("BASH_REMATCH") => self.matched(),
             Some(Piece::Variable(name)) if is_name(name) => self.set(name),
             Some(Piece::Unknown | Piece::Variable(_)) => self.substitution_words(word),
             _ => return Vec::new(),
@@ -211,9 +216,25 @@ impl<'a> Targets<'a> {
         let givers =
             self.analysis.parts.iter().filter(|part| is_given && printing::gives(part, self.command));
         let is_printed = |part: &&Part| !printing::is_chosen(part, filters.iter().copied());
+        let given: Vec<Word> = within.iter().flat_map(|part| printing::given_names(part)).collect();
         let within = within.into_iter().filter(is_printed).chain(givers);
         let printed = within.filter_map(printing::printed_names).flatten();
-        printed.chain(shortened).collect()
+        printed.chain(given).chain(shortened).collect()
+    }
+
+    /// The words that a test compares with a pattern, which `BASH_REMATCH` may be, or the folders that hold them.
+    fn matched(&self) -> Vec<Word> {
+        let before = self.command.match_indices("=~").filter_map(|(at, _)| self.command.get(..at));
+        let compared = before.filter_map(|text| text.split_whitespace().next_back()).map(printing::word_of);
+        let is_place = |word: &Word| match word.pieces.first() {
+            Some(Piece::Home) => true,
+            Some(Piece::Variable(name)) => ["PWD", "OLDPWD"].contains(&name.as_str()),
+            Some(Piece::Text(text)) => text.starts_with('/'),
+            Some(Piece::Glob(_) | Piece::Unknown) | None => false,
+        };
+        compared
+            .flat_map(|word| if is_place(&word) { vec![Word::of_text("/"), word] } else { vec![word] })
+            .collect()
     }
 
     /// The words that a variable is set to by other means than a known text.
@@ -237,9 +258,10 @@ impl<'a> Targets<'a> {
             if first == "printf" {
                 found.extend(part.words.iter().skip(1).filter(|word| !is_named(word)).cloned());
             } else {
-                found.extend(
-                    part.texts.iter().flat_map(|text| text.split_whitespace()).map(printing::word_of),
-                );
+                let texts = with_redirections(part, self.analysis).flat_map(|part| &part.texts);
+                let others = if part.assigned.iter().any(|name| name == "IFS") { ":,;|=" } else { "" };
+                let is_end = |c: char| c.is_whitespace() || others.contains(c);
+                found.extend(texts.flat_map(|text| text.split(is_end)).map(printing::word_of));
             }
         }
         found

@@ -27,7 +27,7 @@ pub(super) use wrappers::skip_options;
 use simple::Simple;
 use tau_tools::invisible::unseen_characters;
 use wrappers::CommandEffect;
-pub(super) use written::reads_by_itself;
+pub(super) use written::{list_files, name as file_name, reads_by_itself, targets as written_files};
 
 /// The maximum length of a command that is analysed, in bytes; a longer one needs approval.
 const LONGEST: usize = 20_000;

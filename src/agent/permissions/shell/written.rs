@@ -153,6 +153,7 @@ fn named_file_texts<'a>(
 ) -> impl Iterator<Item = &'a (usize, String)> {
     let read = part.redirects.iter().filter(|redirect| redirect.direction == Direction::Read);
     let named = part.words.iter().chain(read.map(|redirect| &redirect.target)).filter_map(name);
+    let named = named.chain(list_files(part));
     let program = part.words.first().and_then(name);
     let defaults = DEFAULTS.iter().filter(move |(of, _)| program.as_deref().is_some_and(|it| has(of, it)));
     let defaults = defaults.flat_map(|(_, files)| files.split(' ')).map(str::to_owned);
@@ -162,8 +163,21 @@ fn named_file_texts<'a>(
     held.filter(move |(writer, _)| *writer != at)
 }
 
+/// The files that `xargs` and `parallel` read for a part that they run: `xargs -a x`.
+pub(in crate::permissions) fn list_files(part: &Part) -> impl Iterator<Item = String> {
+    let is_feeding = |(words, _): &&(Vec<Word>, usize)| {
+        words.first().and_then(name).is_some_and(|name| has("xargs gxargs parallel", &name))
+    };
+    let file = |word: &Word| {
+        let shown = word.display();
+        let glued = ["--arg-file=", "-a"].iter().find_map(|option| shown.strip_prefix(option));
+        glued.filter(|file| !file.is_empty()).map(|file| base(file).to_owned()).or_else(|| name(word))
+    };
+    part.outer.iter().filter(is_feeding).flat_map(|(words, _)| words).filter_map(file)
+}
+
 /// The names of the files that a part writes.
-fn targets(part: &Part) -> impl Iterator<Item = String> {
+pub(in crate::permissions) fn targets(part: &Part) -> impl Iterator<Item = String> {
     let written = part.redirects.iter().filter(|redirect| redirect.direction == Direction::Write);
     let copies = part.words.first().and_then(name).is_some_and(|name| COPYING.contains(&name.as_str()));
     let last = part.words.last().filter(|_| copies && part.words.len() > 1);
@@ -173,7 +187,7 @@ fn targets(part: &Part) -> impl Iterator<Item = String> {
 }
 
 /// The last name in a path, as it is written. Files of one name in different folders count as one.
-fn name(word: &Word) -> Option<String> {
+pub(in crate::permissions) fn name(word: &Word) -> Option<String> {
     let shown = word.display();
     let name = base(&shown);
     (!name.is_empty() && !name.starts_with('-')).then(|| name.to_owned())
