@@ -298,7 +298,7 @@ fn of_program(program: &str) -> Vec<String> {
             }
             ';' | '{' | '}' | '|' | '\n' => {
                 found.extend(open.take());
-                found.extend(filled(&std::mem::take(&mut texts)));
+                found.extend(fill_first(&std::mem::take(&mut texts)));
                 code.clear();
             }
             c => {
@@ -313,12 +313,12 @@ fn of_program(program: &str) -> Vec<String> {
         }
     }
     found.extend(open);
-    found.extend(filled(&texts));
+    found.extend(fill_first(&texts));
     found
 }
 
 /// The first of these texts with the others put into it, as `printf` does.
-fn filled(texts: &[String]) -> Option<String> {
+fn fill_first(texts: &[String]) -> Option<String> {
     let (format, others) = texts.split_first().filter(|(format, _)| format.contains(FILLED))?;
     Some(others.iter().fold(format.clone(), |text, other| text.replacen(FILLED, other, 1)))
 }

@@ -173,7 +173,7 @@ impl<'a> Targets<'a> {
             return Vec::new();
         }
         let begun = match word.pieces.get(first) {
-            Some(Piece::Variable(name)) if name.starts_with("BASH_REMATCH") => self.matched(),
+            Some(Piece::Variable(name)) if name.starts_with("BASH_REMATCH") => self.match_words(),
             Some(Piece::Variable(name)) if is_name(name) => self.set(name),
             Some(Piece::Unknown | Piece::Variable(_)) => self.substitution_words(word),
             _ => return Vec::new(),
@@ -223,7 +223,7 @@ impl<'a> Targets<'a> {
     }
 
     /// The words that a test compares with a pattern, which `BASH_REMATCH` may be, or the folders that hold them.
-    fn matched(&self) -> Vec<Word> {
+    fn match_words(&self) -> Vec<Word> {
         let before = self.command.match_indices("=~").filter_map(|(at, _)| self.command.get(..at));
         let compared = before.filter_map(|text| text.split_whitespace().next_back()).map(printing::word_of);
         let is_place = |word: &Word| match word.pieces.first() {
