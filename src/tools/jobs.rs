@@ -130,6 +130,17 @@ pub struct JobLink {
     pub is_offered: bool,
 }
 
+impl JobLink {
+    /// The jobs of the session, oldest first; those of a session that was left are not its model's.
+    fn own(&self) -> Vec<Arc<Job>> {
+        self.jobs.of_session(&self.session)
+    }
+
+    fn get(&self, id: u32) -> Option<Arc<Job>> {
+        self.jobs.get(id).filter(|job| job.session == self.session)
+    }
+}
+
 /// The place of a command that is about to be a job; counted during its lifetime.
 #[derive(Debug)]
 pub(crate) struct Place(Arc<Inner>);
@@ -258,6 +269,17 @@ impl Jobs {
         self.0.list.lock().all.iter().cloned().collect()
     }
 
+    /// The jobs of a session that are remembered, oldest first.
+    pub fn of_session(&self, session: &str) -> Vec<Arc<Job>> {
+        self.all().into_iter().filter(|job| job.session == session).collect()
+    }
+
+    /// Numbers further jobs from beyond this id.
+    pub fn number_beyond(&self, id: u32) {
+        let mut list = self.0.list.lock();
+        list.last = list.last.max(id);
+    }
+
     /// The running jobs.
     pub fn running(&self) -> Vec<Arc<Job>> {
         self.0.list.lock().all.iter().filter(|job| !job.has_ended()).cloned().collect()
@@ -343,6 +365,11 @@ impl Job {
         self.end.borrow().is_some()
     }
 
+    /// Whether the model may have to be told how it ends, or has ended.
+    pub fn is_open(&self) -> bool {
+        !self.told.load(Ordering::Relaxed)
+    }
+
     /// Waits for its end.
     pub async fn wait_for_end(&self) {
         // The sender is alive.
@@ -356,6 +383,7 @@ impl Job {
         if !self.has_ended() {
             *self.stopped.lock() = as_processes(&usage);
         }
+        self.watched.give_time();
         self.cancel.cancel();
     }
 
@@ -451,8 +479,18 @@ impl Job {
         }
     }
 
+    /// The mark of its processes, by which they are found after the end of this process.
+    pub fn mark(&self) -> Option<u64> {
+        self.watched.mark()
+    }
+
+    /// How it ended, in words; empty while it runs.
+    pub fn outcome(&self) -> String {
+        self.end.borrow().as_ref().map(|end| end.outcome.clone()).unwrap_or_default()
+    }
+
     /// The first line of its command, marked if there are more.
-    fn first_line(&self, secrets: &SecretFinder) -> String {
+    pub fn first_line(&self, secrets: &SecretFinder) -> String {
         let command = self.command.trim();
         let first = beginning(command.lines().next().unwrap_or_default(), secrets);
         if first.len() < command.len() { format!("{first} …") } else { first.to_owned() }

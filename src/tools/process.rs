@@ -36,6 +36,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::process::Child;
@@ -54,7 +55,7 @@ use crate::deadline;
 use capture::Capture;
 pub use environment::ChildEnv;
 pub use mark::MARK;
-use process_tree::{ProcessTree, TreeMember};
+use process_tree::{ProcessTree, STOP_GRACE, TERM_GRACE, TreeMember};
 pub use process_tree::{has_ended, is_suspended};
 use pty::Pty;
 pub use report::{Flow, OnOutput};
@@ -148,8 +149,8 @@ pub enum CommandIo {
 
 /// Runs a command in its own session and process group. `on_output` gets new output about every 50 ms: its
 /// text (cut between characters, otherwise raw; in a flood, as much as `io` allows) and the state so far.
-/// `cancel`, the timeout or dropping the future end all processes of the command: TERM, then KILL (a drop
-/// kills at once). `watched`: what others see of it meanwhile.
+/// `cancel`, the timeout or dropping the future end all processes of the command: TERM, then KILL (after a tenth of a
+/// second when it is cancelled; a drop kills at once). `watched`: what others see of it meanwhile.
 pub async fn run(
     io: CommandIo,
     command: CommandLine<'_>,
@@ -342,7 +343,9 @@ impl Run<'_> {
     fn end(&mut self, why: EndReason) {
         self.why = why;
         if let Some(tree) = self.tree.0.clone() {
-            self.ending = Some(tokio::task::spawn_blocking(move || tree.end()));
+            let has_time = why == EndReason::TimedOut || self.watched.has_time.load(Ordering::Relaxed);
+            let grace = if has_time { TERM_GRACE } else { STOP_GRACE };
+            self.ending = Some(tokio::task::spawn_blocking(move || tree.end(grace)));
         }
     }
 

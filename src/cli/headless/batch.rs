@@ -103,12 +103,15 @@ pub(crate) struct BatchDriver<S> {
     pub stops: StopWatch<S>,
     /// Background jobs, for the report of those that the end stops.
     pub jobs: StoppedJobs,
+    /// Whether the end has stopped processes, or left some.
+    pub has_named: bool,
 }
 
 impl<S: AsyncFnMut() -> CaughtSignal> BatchDriver<S> {
     /// Drives `agent` until the timeout, or until `signals` gives a signal.
     pub fn new(agent: AgentHandle, timeout: Option<Duration>, signals: S) -> Self {
-        BatchDriver { agent, stops: StopWatch::new(timeout, signals), jobs: StoppedJobs::default() }
+        let stops = StopWatch::new(timeout, signals);
+        BatchDriver { agent, stops, jobs: StoppedJobs::default(), has_named: false }
     }
 
     /// The next event. Cancel safe.
@@ -181,7 +184,9 @@ impl<S: AsyncFnMut() -> CaughtSignal> BatchDriver<S> {
         if let Some(grace) = grace {
             jobs.stop_rest(grace).await;
         }
-        jobs.lines().iter().for_each(|line| warn(line));
+        let lines = jobs.lines();
+        self.has_named = !lines.is_empty();
+        lines.iter().for_each(|line| warn(line));
         if let Some((_, until)) = &mut self.stops.stopping {
             *until = (*until).max(Instant::now() + LAST_RECORD);
         }

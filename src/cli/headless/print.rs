@@ -127,7 +127,8 @@ pub async fn run(
         session.say("stopped: the time limit was reached (--timeout)");
     }
     let exit = session.driver.shut_down(exit).await;
-    let is_told = session.driver.stops.stopping().is_some() && !options.is_one_of_several;
+    let driver = &session.driver;
+    let is_told = (driver.stops.stopping().is_some() || driver.has_named) && !options.is_one_of_several;
     session.driver.jobs.cost_line().filter(|_| is_told).iter().for_each(|line| warn(line));
     exit
 }

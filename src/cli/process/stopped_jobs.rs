@@ -10,7 +10,7 @@ use super::plain;
 use crate::compose::environment::paths;
 use crate::live::record;
 use tau_agent::AgentEvent;
-use tau_protocol::event::{SessionEvent, ShellEvent, TurnEvent};
+use tau_protocol::event::{RunEvent, SessionEvent, ShellEvent, TurnEvent};
 use tau_protocol::session_meter::SessionMeter;
 use tau_tools::details::Details;
 use tau_tools::jobs::{JobRow, JobState};
@@ -26,6 +26,9 @@ pub(crate) struct StoppedJobs {
     stopped: Vec<JobRow>,
     /// The processes that ran when the end began, of this whole process.
     processes: Vec<LeftProcess>,
+    /// The number of processes that had been stopped when the current turn began, and when the end began.
+    at_turn: usize,
+    at_end: Option<usize>,
     /// The sessions whose processes are meant; `None` for all that this process has started.
     sessions: Option<Vec<String>>,
     meter: SessionMeter,
@@ -50,10 +53,12 @@ impl StoppedJobs {
         self.look();
     }
 
-    /// Notes the processes that run: something begins to stop them.
+    /// Notes the processes that run: something begins to stop them. Those that are stopped from now on are noted
+    /// before they are, so none is missed that starts or ends meanwhile.
     ///
     /// Whose they are is decided at the end: the report on a helper may come after its first command.
     pub fn look(&mut self) {
+        self.at_end.get_or_insert_with(left::stop_count);
         self.add(left::own());
     }
 
@@ -76,6 +81,18 @@ impl StoppedJobs {
     /// Takes an event of the agent.
     pub fn take(&mut self, event: &AgentEvent) {
         self.meter.take(event);
+        match event {
+            AgentEvent::Turn(TurnEvent::TurnStart) if !self.is_ending => {
+                (self.at_turn, self.at_end) = (left::stop_count(), None);
+            }
+            // The agent has stopped what this turn has started.
+            AgentEvent::Run(RunEvent::RunStopped { .. } | RunEvent::AgentSettled { aborted: true })
+                if !self.is_ending =>
+            {
+                self.at_end.get_or_insert(self.at_turn);
+            }
+            _ => {}
+        }
         if let Some(sessions) = &mut self.sessions {
             let new: Vec<&String> =
                 sessions_in(event).filter(|session| !sessions.contains(session)).collect();
@@ -91,7 +108,14 @@ impl StoppedJobs {
     }
 
     /// A line for each process that was stopped or continues.
-    pub fn lines(&self) -> Vec<String> {
+    pub fn lines(&mut self) -> Vec<String> {
+        let stopped = self.at_end.map(left::stopped_since).unwrap_or_default();
+        for process in &mut self.processes {
+            if let Some(stopped) = stopped.iter().find(|stopped| stopped.is_same(process)) {
+                process.name.clone_from(&stopped.name);
+            }
+        }
+        self.add(stopped);
         self.stopped.iter().flat_map(job_lines).chain(self.others()).collect()
     }
 

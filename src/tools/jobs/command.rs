@@ -144,6 +144,7 @@ pub(crate) async fn wait(
         () = deadline::until(deadline) => {
             running.place = link.and_then(|link| link.jobs.place());
             if running.place.is_none() {
+                running.watched.give_time();
                 running.cancel.cancel();
                 let finished = running.task.result().await?;
                 return Ok(CallEnd::Finished(FinishedCommand { cancelled: false, timed_out: true, ..finished }));

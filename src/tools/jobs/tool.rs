@@ -87,8 +87,8 @@ impl Tool for JobsTool {
                 })),
             };
         };
-        let job = link.jobs.get(id);
-        let job = job.ok_or_else(|| refused(format!("no job {id}; {}", describe_jobs(&link.jobs.all()))))?;
+        let job = link.get(id);
+        let job = job.ok_or_else(|| refused(format!("no job {id}; {}", describe_jobs(&link.own()))))?;
         let limit = args.wait.or(until.is_some().then_some(USUAL_WAIT)).filter(|seconds| *seconds > 0);
         let limit = limit.map(|seconds| Duration::from_secs(seconds.min(MAX_WAIT)));
         let stops = args.stop == Some(true);
@@ -108,7 +108,7 @@ impl Tool for JobsTool {
 
 /// The list for the model. It knows of every end then.
 fn list(link: &JobLink, secrets: &SecretFinder) -> ToolOutput {
-    let jobs = link.jobs.all();
+    let jobs = link.own();
     if jobs.is_empty() {
         return ToolOutput::new("no jobs", Details::None);
     }

@@ -14,7 +14,9 @@ use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Pid, Signal, test_kill_process};
 
 use super::mark::{self, FoundMark};
-use super::process_tree::{PAUSE, Process, TERM_GRACE, name, processes, signal};
+use super::process_tree::{
+    EndedProcess, PAUSE, Process, TERM_GRACE, ended_count, ended_since, name, note_end, processes, signal,
+};
 
 /// The time that processes have after TERM when this process ends.
 pub const LAST_GRACE: Duration = Duration::from_millis(300);
@@ -45,6 +47,11 @@ impl LeftProcess {
     /// Whether both are the same process.
     pub fn is_same(&self, other: &LeftProcess) -> bool {
         (self.pid, self.start) == (other.pid, other.start)
+    }
+
+    /// Whether it is of the command with this mark.
+    pub fn has_mark(&self, mark: u64) -> bool {
+        self.mark == mark
     }
 
     /// Whether a command of this session started it.
@@ -130,6 +137,32 @@ impl Drop for RunningMark {
 /// Those of the commands that this process has started, oldest first.
 pub fn own() -> Vec<LeftProcess> {
     of_commands(|_, state| state != CommandState::Program)
+}
+
+/// The processes of commands that this process has ended so far; see [`stopped_since`].
+pub fn stop_count() -> usize {
+    ended_count()
+}
+
+/// The processes of commands that this process has ended since [`stop_count`] was `count`, oldest first, as they were
+/// just before.
+pub fn stopped_since(count: usize) -> Vec<LeftProcess> {
+    let started = STARTED.lock().all.clone();
+    let is_of_program = |ended: &EndedProcess| started.contains(&(ended.mark, CommandState::Program));
+    let ended = ended_since(count).into_iter().filter(|ended| !is_of_program(ended));
+    ended
+        .map(|EndedProcess { pid, start, mark, name }| LeftProcess {
+            pid,
+            name,
+            mark,
+            session: String::new(),
+            tau: None,
+            start,
+            age: Duration::ZERO,
+            cpu: Duration::ZERO,
+            memory: 0,
+        })
+        .collect()
 }
 
 /// Those of the chosen ones among what this process has started: by mark and state.
@@ -242,6 +275,13 @@ pub fn stop_left_by(session: &str, grace: Duration) {
         .filter(|(mark, state)| is_left(*mark, *state))
         .for_each(|(_, state)| *state = CommandState::Cut);
     drop(started);
+    let ended = |process: &LeftProcess| EndedProcess {
+        pid: process.pid,
+        start: process.start,
+        mark: process.mark,
+        name: process.name.clone(),
+    };
+    note_end(left.iter().map(ended).collect::<Vec<_>>());
     stop_within(&left, grace);
 }
 

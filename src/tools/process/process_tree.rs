@@ -10,6 +10,7 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 
@@ -18,6 +19,8 @@ use crate::budget;
 
 /// The time that processes have after TERM.
 pub(super) const TERM_GRACE: Duration = Duration::from_millis(1_000);
+/// The time that they have when the user stops the work: all is over within 200 ms.
+pub(super) const STOP_GRACE: Duration = Duration::from_millis(100);
 /// How long KILL is repeated, for processes that start while others die.
 const KILL_LIMIT: Duration = Duration::from_millis(800);
 /// The pause between two checks.
@@ -63,45 +66,91 @@ pub(super) struct Process {
 
 type KnownProcesses = HashSet<(i32, u64)>;
 
+/// A process that was ended, as it was just before.
+#[derive(Clone, Debug)]
+pub(super) struct EndedProcess {
+    pub pid: i32,
+    pub start: u64,
+    pub mark: u64,
+    pub name: String,
+}
+
+/// The processes that this process has ended, oldest first.
+static ENDED: Mutex<Vec<EndedProcess>> = Mutex::new(Vec::new());
+
+/// The processes that this process has ended since there were `count` of them.
+pub(super) fn ended_since(count: usize) -> Vec<EndedProcess> {
+    ENDED.lock().iter().skip(count).cloned().collect()
+}
+
+/// The number of processes that this process has ended.
+pub(super) fn ended_count() -> usize {
+    ENDED.lock().len()
+}
+
+/// Notes processes that are about to be ended: afterwards nobody can name them.
+pub(super) fn note_end(processes: impl IntoIterator<Item = EndedProcess>) {
+    ENDED.lock().extend(processes);
+}
+
 impl ProcessTree {
     /// The tree of the session leader `leader`, which has this mark.
     pub fn new(leader: Pid, mark: u64) -> Self {
         ProcessTree { leader, mark }
     }
 
-    /// Ends all processes: TERM, then KILL after at most a second. Blocks until all have ended, for at most
-    /// two seconds.
-    pub fn end(&self) {
+    /// The number of their mark.
+    pub(super) fn mark(&self) -> u64 {
+        self.mark
+    }
+
+    /// Ends all processes: TERM, then KILL after at most `grace`. Blocks until all have ended, for at most a second
+    /// more.
+    ///
+    /// No process gets a signal before its name is known: not even the group, which another may just have joined.
+    pub fn end(&self, grace: Duration) {
         let started = Instant::now();
         let mut known = KnownProcesses::new();
         let mut signalled = KnownProcesses::new();
-        while started.elapsed() < TERM_GRACE {
+        while started.elapsed() < grace {
             let members = self.members(&mut known);
             if members.is_empty() {
                 return;
             }
-            if signalled.is_empty() {
-                kill_process_group(self.leader, Signal::TERM).ok();
-            }
-            for member in members.iter().filter(|member| signalled.insert((member.pid, member.start))) {
+            let new: Vec<&Process> =
+                members.iter().filter(|member| signalled.insert((member.pid, member.start))).collect();
+            self.note_ends(&new);
+            for member in new {
                 signal(member.pid, Signal::TERM);
                 // A stopped process gets TERM only once it continues.
                 signal(member.pid, Signal::CONT);
             }
             sleep(PAUSE);
         }
-        self.kill(&mut known, KILL_LIMIT);
+        self.kill(&mut known, &mut signalled, KILL_LIMIT);
     }
 
     /// Kills all processes at once, for a call that was dropped.
     pub(crate) fn kill_now(&self) {
-        self.kill(&mut KnownProcesses::new(), PAUSE * 3);
+        self.kill(&mut KnownProcesses::new(), &mut KnownProcesses::new(), PAUSE * 3);
     }
 
-    fn kill(&self, known: &mut KnownProcesses, limit: Duration) {
+    fn note_ends(&self, members: &[&Process]) {
+        let noted = |member: &&Process| EndedProcess {
+            pid: member.pid,
+            start: member.start,
+            mark: self.mark,
+            name: name(member.pid),
+        };
+        note_end(members.iter().map(noted).collect::<Vec<_>>());
+    }
+
+    fn kill(&self, known: &mut KnownProcesses, noted: &mut KnownProcesses, limit: Duration) {
         let started = Instant::now();
         loop {
             let members = self.members(known);
+            let is_new = |member: &&Process| noted.insert((member.pid, member.start));
+            self.note_ends(&members.iter().filter(is_new).collect::<Vec<_>>());
             kill_process_group(self.leader, Signal::KILL).ok();
             members.iter().for_each(|member| signal(member.pid, Signal::KILL));
             if members.is_empty() || started.elapsed() >= limit {
@@ -221,9 +270,18 @@ fn process(pid: i32) -> Option<Process> {
     })
 }
 
+/// Its command line, shortened. One that is just starting or ending another program has none: then that program's name,
+/// in brackets.
 pub(super) fn name(pid: i32) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let line = String::from_utf8_lossy(&line).replace('\0', " ");
+    let line = match line.trim() {
+        "" => match fs::read_to_string(format!("/proc/{pid}/comm")) {
+            Ok(name) => format!("[{}]", name.trim()),
+            Err(_) => String::new(),
+        },
+        _ => line,
+    };
     let line: String = line.trim().chars().filter(|character| !character.is_control()).collect();
     match budget::whole_words_within(&line, MAX_NAME) {
         "" => budget::shorten(&line, MAX_NAME),

@@ -14,7 +14,7 @@ use rustix::process::Pid;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 
-use super::process_tree::ProcessTree;
+use super::process_tree::{ProcessTree, TERM_GRACE};
 use super::spawn::{Life, marked_command, own_session, prepare_confinement};
 use super::{ChildEnv, left};
 use crate::sandbox::SandboxPolicy;
@@ -94,7 +94,7 @@ impl ServerProcess {
     pub async fn end(mut self, grace: Duration) -> Option<ExitStatus> {
         let status = timeout(grace, self.child.wait()).await.ok().and_then(Result::ok);
         if let Some(tree) = self.tree.clone() {
-            let ended = tokio::task::spawn_blocking(move || tree.end()).await;
+            let ended = tokio::task::spawn_blocking(move || tree.end(TERM_GRACE)).await;
             if ended.is_ok() {
                 self.tree = None;
             }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -25,6 +26,8 @@ pub struct WatchedCommand {
     pub(super) kept: watch::Sender<bool>,
     /// The size of the output, in bytes.
     pub(super) size: watch::Sender<u64>,
+    /// Whether it has time to end by itself when it is cancelled.
+    pub(super) has_time: AtomicBool,
 }
 
 /// The use of the machine by a command and everything it started.
@@ -57,6 +60,7 @@ impl Default for WatchedCommand {
             file: watch::Sender::new(None),
             kept: watch::Sender::new(false),
             size: watch::Sender::new(0),
+            has_time: AtomicBool::new(false),
         }
     }
 }
@@ -65,6 +69,11 @@ impl WatchedCommand {
     /// Has the whole output written to a file, and kept in memory as far as it fits after the end.
     pub fn keep_output(&self) {
         self.kept.send_replace(true);
+    }
+
+    /// Has a cancelled command end by itself, for a second: not the user stops the work, but one who can wait.
+    pub(crate) fn give_time(&self) {
+        self.has_time.store(true, Ordering::Relaxed);
     }
 
     /// Waits until all output is to be kept.
@@ -120,6 +129,11 @@ impl WatchedCommand {
             cpu: Duration::from_millis(ticks.saturating_mul(1_000) / clock_ticks_per_second().max(1)),
             memory: pages.saturating_mul(page_size() as u64),
         }
+    }
+
+    /// The mark of its processes, once it has started.
+    pub(crate) fn mark(&self) -> Option<u64> {
+        self.tree.get().map(ProcessTree::mark)
     }
 
     /// Kills all its processes at once. Blocks for a moment.

@@ -33,6 +33,9 @@ impl Shell {
     /// Shuts the agent down, gives the terminal back, and prints how to continue the session. Returns the task of the
     /// sessions that other screens have begun here, if they continue.
     pub(super) async fn end(mut self, exit: Exit) -> Option<JoinHandle<Exit>> {
+        // What ends first may end the agent as well.
+        let known = self.screen.model().map(|model| model.status.mirror.jobs.clone()).unwrap_or_default();
+        let mut stopped = StoppedJobs::beside(&known);
         let of_attempts = self.stop_attempts().await;
         self.requests.close();
         let others = match self.published.take() {
@@ -46,8 +49,6 @@ impl Shell {
         let attached =
             self.requests.server().map(|(server, session)| detach_line(server, &session, &connection));
         let mut lines = Vec::new();
-        let known = self.screen.model().map(|model| model.status.mirror.jobs.clone()).unwrap_or_default();
-        let mut stopped = StoppedJobs::beside(&known);
         let ended = async {
             self.send_waiting();
             let _ = self.agent.commands.send(AgentCommand::Task(TaskCommand::Shutdown)).await;
