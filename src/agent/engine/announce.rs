@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::behavior::Restore;
 use super::state::{Engine, Phase};
-use super::{accepted_plan, goal, kept_queue};
+use super::{accepted_plan, goal, kept_queue, open_jobs};
 use crate::engine::base::call_titles::titles_of;
 use crate::engine::base::history_cursor::HistoryRead;
 use crate::engine::calls::missing_results::missing_results;
@@ -41,6 +41,7 @@ pub(crate) fn report_session(engine: &mut Engine) {
     accepted_plan::restore(engine);
     goal::restore(engine);
     kept_queue::restore(engine);
+    open_jobs::restore(engine);
     history_paging::start(engine);
     session_usage::start(engine, &missing);
     let (own, used) = (engine.config.session.info().cwd.clone(), engine.cwd().to_owned());

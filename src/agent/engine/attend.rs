@@ -46,7 +46,7 @@ pub(crate) async fn serve(engine: &mut Engine) {
     let stopping = engine.current.stop.is_cancelled() || engine.current.shutting_down;
     let is_asked = engine.approvals.iter().next().is_some() || !engine.questions.is_empty();
     engine.goal.follow_pauses(is_asked);
-    let deadline = engine.deadline().filter(|_| !stopping);
+    let deadline = engine.deadline().filter(|_| !stopping).map(|limit| limit.at);
     tokio::select! {
         () = engine.outbox.send_next(), if !engine.outbox.is_closed() => {
             if engine.outbox.is_closed() {

@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
-use super::delegation;
 use super::state::Engine;
+use super::{delegation, open_jobs};
 use crate::engine::base::clock::now;
 use crate::engine::base::job_place::JobNews;
 use crate::session::{Access, Session, tail};
@@ -47,6 +47,7 @@ pub(crate) fn report(engine: &mut Engine, news: JobNews) {
                     tell_left_sessions(engine);
                 }
             }
+            open_jobs::save(engine);
             tell(engine);
         }
         JobNews::Rows { ticket, rows } => {
@@ -187,6 +188,7 @@ fn record_own_ends(engine: &mut Engine) {
     if let Some(note) = note(engine) {
         engine.record(Arc::new(note));
     }
+    open_jobs::save(engine);
 }
 
 /// Called before another session is opened. Whoever continues this one, here or elsewhere, learns from its file how its
@@ -207,7 +209,10 @@ fn tell_left_sessions(engine: &mut Engine) {
             && let Ok(mut session) = Session::open_tail(file, Access::Write, tail::TAIL)
             && let Some(note) = note_for(engine, &id)
         {
-            let saved = session.append(Arc::new(note)).and_then(|()| session.flush());
+            let saved = session
+                .append(Arc::new(note))
+                .and_then(|()| open_jobs::remove_told(engine, &mut session))
+                .and_then(|()| session.flush());
             engine.report_save_result(saved);
         }
     }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::behavior::{Behavior, OnAsk, Sandboxing, SettingsFault};
-use crate::engine::base::meter::Meter;
+use crate::engine::base::meter::{Meter, TimeLimit};
 use crate::engine::base::undo_place::CallUndo;
 use crate::extensions::helper_kinds::HelperKind;
 use crate::permissions::Permissions;
@@ -26,7 +25,7 @@ pub struct HelperRole {
     pub(crate) depth: u32,
     pub(crate) meter: Meter,
     /// The time at which it must end.
-    pub(crate) deadline: Option<Instant>,
+    pub(crate) deadline: Option<TimeLimit>,
     /// Its changes are part of the call that asked for it.
     pub(crate) undo: Option<CallUndo>,
     /// The current rights of its parent, which are its own.

@@ -20,7 +20,7 @@
 //! - `delegation`: helpers, their questions and their results; `live_helper`: a helper for other front ends
 //! - `side_question`: requests beside the run
 //! - `announce`, `history_paging`, `session_usage`, `queries`, `context_usage`: reports
-//! - `goal`, `kept_queue`: the goal and the queued messages in the session
+//! - `goal`, `kept_queue`, `open_jobs`: the goal, the queued messages and the background jobs in the session
 //! - `state`: the struct
 //! - `config`, `behavior`, `helper_role`, `helper_place`, `shell`, and the pure parts: `helper_part`, queues, retries, limits, loop guard
 
@@ -53,6 +53,7 @@ pub mod host;
 mod kept_queue;
 pub mod live_helper;
 mod mode_note;
+mod open_jobs;
 mod queries;
 mod refused_parts;
 mod retry_wait;

@@ -25,7 +25,7 @@ use crate::engine::base::fitted_pictures::FittedPictures;
 use crate::engine::base::goal_place::GoalPlace;
 use crate::engine::base::history_cursor::HistoryCursor;
 use crate::engine::base::job_place::JobPlace;
-use crate::engine::base::meter::Meter;
+use crate::engine::base::meter::{Meter, TimeLimit, TimeLimitOwner};
 use crate::engine::base::outbox::Outbox;
 use crate::engine::base::questions::Questions;
 use crate::engine::base::queue::Queues;
@@ -118,9 +118,11 @@ pub(crate) struct RunMeters {
     /// Includes the usage of compactions.
     pub(crate) used: Meter,
     /// The time at which the run must end.
-    pub(crate) deadline: Option<Instant>,
+    pub(crate) deadline: Option<TimeLimit>,
     /// The limit or the loop guard that ended the run.
     pub(crate) ended_by: Option<RunEnd>,
+    /// Whose time was over, if that ended it.
+    pub(crate) time_of: Option<TimeLimitOwner>,
 }
 
 /// Everything the agent task owns.
@@ -455,12 +457,13 @@ impl Engine {
     }
 
     /// The time at which the run ends: by its own limit, or by that of its goal.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        [self.meters.deadline, self.goal.deadline()].into_iter().flatten().min()
+    pub(crate) fn deadline(&self) -> Option<TimeLimit> {
+        TimeLimit::first([self.meters.deadline, self.goal.deadline()])
     }
 
     /// Ends the run because its time has run out.
     pub(crate) fn time_up(&mut self) {
+        self.meters.time_of = self.deadline().map(|limit| limit.whose);
         self.meters.deadline = None;
         if !self.current.stop.is_cancelled() {
             self.meters.ended_by = Some(RunEnd::Time);

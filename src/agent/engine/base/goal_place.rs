@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::meter::GoalBudget;
+use super::meter::{GoalBudget, TimeLimit, TimeLimitOwner};
 use tau_protocol::goal::Goal;
 use tau_protocol::message::BashExecution;
 
@@ -67,9 +67,10 @@ impl GoalPlace {
     }
 
     /// The time at which the run ends, because the goal's time is over; `None` while nothing can be done for it.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        let left = self.active()?.time_left()?;
-        self.since.filter(|_| self.paused_since.is_none())?.checked_add(left)
+    pub(crate) fn deadline(&self) -> Option<TimeLimit> {
+        let goal = self.active()?;
+        let at = self.since.filter(|_| self.paused_since.is_none())?.checked_add(goal.time_left()?)?;
+        Some(TimeLimit { at, whose: TimeLimitOwner::Goal { seconds: goal.limits.seconds? } })
     }
 
     /// Leaves the time for which the user `is_asked` something, or the provider is waited for, out of the goal's.
@@ -191,7 +192,7 @@ mod tests {
         place.count(0.0);
         assert_eq!(place.goal.as_ref().map(|goal| goal.milliseconds), Some(10_000));
         place.follow_pauses(false);
-        let left = place.deadline().map(|end| end.duration_since(now).as_secs());
+        let left = place.deadline().map(|end| end.at.duration_since(now).as_secs());
         assert!(left.is_some_and(|left| (50..55).contains(&left)), "{left:?}");
         place.goal = None;
         assert_eq!(place.deadline(), None);

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -35,12 +36,36 @@ pub(crate) struct JobPlace {
     pub(crate) ending: Option<JoinHandle<()>>,
     /// The files of the sessions that were left, by id: the ends of their jobs are written there.
     pub(crate) left: HashMap<String, PathBuf>,
+    /// The jobs of the open session that a process before had, until the model is told what became of them.
+    pub(crate) lost: Vec<OpenJob>,
+    /// The jobs that the open session names.
+    pub(crate) kept: Vec<OpenJob>,
+}
+
+/// A job whose end the model does not know, as the session keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OpenJob {
+    pub(crate) id: u32,
+    /// The first line of its command.
+    pub(crate) command: String,
+    /// The mark of its processes.
+    pub(crate) mark: u64,
+    /// How it ended, in words; empty while it runs.
+    pub(crate) outcome: String,
 }
 
 impl Default for JobPlace {
     fn default() -> Self {
         let (jobs, changes) = Jobs::new();
-        JobPlace { jobs, changes, work: FuturesUnordered::new(), ending: None, left: HashMap::new() }
+        JobPlace {
+            jobs,
+            changes,
+            work: FuturesUnordered::new(),
+            ending: None,
+            left: HashMap::new(),
+            lost: Vec::new(),
+            kept: Vec::new(),
+        }
     }
 }
 

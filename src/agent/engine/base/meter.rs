@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
+use super::retry::span;
 use super::spending::{SessionSpending, SpentLimit};
 use tau_protocol::message::Usage;
 use tau_protocol::run::{RunEnd, RunLimits};
@@ -35,6 +37,66 @@ pub(crate) struct GoalBudget {
     pub(crate) most: f64,
     /// The cost of the run at which it is reached.
     pub(crate) until: f64,
+}
+
+/// The time at which a run must end, and whose limit that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimeLimit {
+    pub(crate) at: Instant,
+    pub(crate) whose: TimeLimitOwner,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeLimitOwner {
+    Run,
+    WholeRun,
+    Helper,
+    HelperAbove,
+    /// The goal, which may take this many seconds.
+    Goal {
+        seconds: u64,
+    },
+}
+
+impl TimeLimit {
+    /// The limit as it holds for a helper of the run.
+    pub(crate) fn below(self) -> Self {
+        let whose = match self.whose {
+            TimeLimitOwner::Run | TimeLimitOwner::WholeRun => TimeLimitOwner::WholeRun,
+            TimeLimitOwner::Helper | TimeLimitOwner::HelperAbove => TimeLimitOwner::HelperAbove,
+            TimeLimitOwner::Goal { seconds } => TimeLimitOwner::Goal { seconds },
+        };
+        TimeLimit { whose, ..self }
+    }
+
+    /// The limit that is reached first.
+    pub(crate) fn first(limits: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
+        limits.into_iter().flatten().min_by_key(|limit| limit.at)
+    }
+}
+
+impl TimeLimitOwner {
+    /// The reason why the run ended, and what to do about it.
+    fn reached(self) -> SpentLimit {
+        let (why, hint) = match self {
+            TimeLimitOwner::Run => ("this run has reached its time limit".to_owned(), RunEnd::Time.remedy()),
+            TimeLimitOwner::WholeRun => (
+                "the whole run with its helpers has reached its time limit".to_owned(),
+                RunEnd::Time.remedy(),
+            ),
+            TimeLimitOwner::Helper => {
+                ("this helper has reached its time limit".to_owned(), RunEnd::Time.remedy())
+            }
+            TimeLimitOwner::HelperAbove => {
+                ("the helper above this one has reached its time limit".to_owned(), RunEnd::Time.remedy())
+            }
+            TimeLimitOwner::Goal { seconds } => (
+                format!("the goal has taken {}, its limit", span(seconds.saturating_mul(1_000))),
+                "/goal resume grants as much again",
+            ),
+        };
+        SpentLimit { end: RunEnd::Time, why, hint }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -190,9 +252,10 @@ impl Meter {
         self.chain().any(is_limited) && !self.topmost().0.has_told_of_estimates.swap(true, Ordering::Relaxed)
     }
 
-    /// The notice for a run that was ended by a limit, and what to do about it.
-    pub(crate) fn notice(&self, end: RunEnd) -> (String, &'static str) {
-        if let Some(limit) = self.spent_limit().filter(|limit| limit.end == end) {
+    /// The notice for a run that was ended by a limit, and what to do about it; `time`: whose time was over.
+    pub(crate) fn notice(&self, end: RunEnd, time: Option<TimeLimitOwner>) -> (String, &'static str) {
+        let of_time = time.map(TimeLimitOwner::reached);
+        if let Some(limit) = of_time.or_else(|| self.spent_limit()).filter(|limit| limit.end == end) {
             return (format!("stopped: {}", limit.why), limit.hint);
         }
         let text = match end {
@@ -255,10 +318,10 @@ mod tests {
             assert_eq!(exceeded(limits), expected, "{limits:?}");
         }
         meter.limit(&dollars(1.0));
-        assert!(meter.notice(RunEnd::Turns).0.contains("after 1 answer,"));
-        assert!(meter.notice(RunEnd::Dollars).0.contains("$1.2000"));
+        assert!(meter.notice(RunEnd::Turns, None).0.contains("after 1 answer,"));
+        assert!(meter.notice(RunEnd::Dollars, None).0.contains("$1.2000"));
         meter.limit(&tokens(100));
-        assert!(meter.notice(RunEnd::Tokens).0.contains("(200 tokens so far)"));
+        assert!(meter.notice(RunEnd::Tokens, None).0.contains("(200 tokens so far)"));
     }
 
     #[test]
@@ -277,7 +340,7 @@ mod tests {
         other.spend(&usage());
         for meter in [&inner, &one, &other] {
             assert_eq!(meter.reached_limit(), Some(RunEnd::Dollars));
-            let (text, _) = meter.notice(RunEnd::Dollars);
+            let (text, _) = meter.notice(RunEnd::Dollars, None);
             assert!(text.contains("the whole run with its helpers") && text.contains("$1.2000"), "{text}");
         }
         assert_eq!((one.usage().input, root.usage().input), (90, 180));

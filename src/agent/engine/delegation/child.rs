@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::engine::base::meter::Meter;
+use crate::engine::base::meter::{Meter, TimeLimit, TimeLimitOwner};
 use crate::engine::base::undo_place::CallUndo;
 use crate::engine::behavior::{Behavior, McpBehavior};
 use crate::engine::config::{AgentConfig, SessionPlace};
@@ -46,12 +46,15 @@ pub(super) fn new(
         false => (visible, None),
     };
     let meter = Meter::below(&engine.meters.used);
-    let own_deadline = order.minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60));
+    let own_time = order.minutes.map(|minutes| TimeLimit {
+        at: Instant::now() + Duration::from_secs(minutes * 60),
+        whose: TimeLimitOwner::Helper,
+    });
     let role = HelperRole {
         stop: request.cancel.child_token(),
         depth: engine.depth() + 1,
         meter: meter.clone(),
-        deadline: [own_deadline, engine.deadline()].into_iter().flatten().min(),
+        deadline: TimeLimit::first([own_time, engine.deadline().map(TimeLimit::below)]),
         undo: undo(engine, request),
         rights: engine.helpers.rights(Rights::of(&engine.config.behavior)),
         found_tools: engine.searchable_tools().clone(),

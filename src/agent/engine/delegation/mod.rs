@@ -70,7 +70,7 @@ fn admit(engine: &Engine, request: &HelperRequest) -> Result<(), UserError> {
     }
     kind(engine, &request.order.kind)?;
     if let Some(end) = engine.meters.used.reached_limit() {
-        return Err(engine.meters.used.notice(end).0.into());
+        return Err(engine.meters.used.notice(end, None).0.into());
     }
     let most = engine.config.behavior.helpers.total;
     if !engine.meters.used.takes_helper(most) {

@@ -10,9 +10,10 @@ use tokio::time::Instant;
 use super::state::{Engine, Phase};
 use super::{
     accepted_plan, announce, attend, background_jobs, commands, compact, event_hooks, expand,
-    folder_instructions, goal, goal_check, grants, kept_queue, mode_note, turn,
+    folder_instructions, goal, goal_check, grants, kept_queue, mode_note, open_jobs, turn,
 };
 use crate::context::request;
+use crate::engine::base::meter::{TimeLimit, TimeLimitOwner};
 use crate::engine::calls::{missing_results, tool_calls, written_calls};
 use crate::engine::queries::session_usage;
 use log::Run;
@@ -78,7 +79,8 @@ fn prepare(engine: &mut Engine) {
         engine.undo.precopy();
     }
     let own = engine.config.limits.time.and_then(|time| Instant::now().checked_add(time));
-    engine.meters.deadline = [own, until].into_iter().flatten().min();
+    let own = own.map(|at| TimeLimit { at, whose: TimeLimitOwner::Run });
+    engine.meters.deadline = TimeLimit::first([own, until]);
     engine.goal.on_run_start();
     goal::limit_meter(engine);
 }
@@ -172,9 +174,11 @@ impl Loop<'_> {
             if let Some(note) = mode_note::before_answer(self.run.engine) {
                 self.run.commit(note);
             }
-            if let Some(note) = background_jobs::note(self.run.engine) {
+            let lost = open_jobs::note(self.run.engine).await;
+            for note in lost.into_iter().chain(background_jobs::note(self.run.engine)) {
                 self.run.commit(note);
             }
+            open_jobs::save(self.run.engine);
             if let Some(note) = goal::note(self.run.engine) {
                 self.run.commit(note);
             }
@@ -367,7 +371,7 @@ impl Loop<'_> {
     fn report_end(&mut self) {
         let engine = &mut *self.run.engine;
         let Some(reason) = engine.meters.ended_by.take() else { return };
-        let (mut text, hint) = engine.meters.used.notice(reason);
+        let (mut text, hint) = engine.meters.used.notice(reason, engine.meters.time_of.take());
         if let (RunEnd::Repeats, Some(tool)) = (reason, self.run.loop_guard.stuck_tool()) {
             text = format!("stopped: the model keeps repeating the same {tool} call with the same result");
         }
@@ -404,6 +408,7 @@ impl Loop<'_> {
         accepted_plan::on_run_end(engine);
         goal::on_run_end(engine, end);
         kept_queue::on_run_end(engine);
+        open_jobs::on_run_end(engine);
         engine.meters.deadline = None;
         engine.meters.used.end_run();
         engine.undo.settle();
