@@ -28,12 +28,12 @@ pub(crate) fn run(args: &WorktreeArgs) -> Exit {
         }
         WorktreeAction::Merge { name } => {
             let worktree = worktrees::find_by_name(&paths, &cwd, name)?;
-            session::refuse_open(&paths, &worktree, None)?;
+            session::wait_or_refuse_open(&paths, &worktree)?;
             worktree.merge(&paths).map(|merged| merged.words(name) + "\n")
         }
         WorktreeAction::Remove { name } => {
             let worktree = worktrees::find_by_name(&paths, &cwd, name)?;
-            session::refuse_open(&paths, &worktree, None)?;
+            session::wait_or_refuse_open(&paths, &worktree)?;
             worktree.remove(&paths).map(|removed| removed.words(name) + "\n")
         }
         WorktreeAction::Restore { name } => keep::restore(&paths, &cwd, name).map(|entered| folder(&entered)),

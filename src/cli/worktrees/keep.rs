@@ -46,6 +46,7 @@ fn lost_files_note(paths: Option<&str>) -> String {
     paths.map(|paths| format!("; ignored files went with it: {}", plain::line(paths))).unwrap_or_default()
 }
 
+#[derive(Default)]
 pub(crate) struct RemovalOutcome {
     /// The name under which its work is kept; `None` if it had none.
     pub kept: Option<String>,
@@ -53,12 +54,20 @@ pub(crate) struct RemovalOutcome {
     pub branch: Option<String>,
     /// The ignored files that were removed.
     pub lost: Option<String>,
+    /// The folder that has its files, if its repository is gone.
+    pub files: Option<PathBuf>,
 }
 
 impl RemovalOutcome {
     /// It in words.
     pub fn words(&self, name: &str) -> String {
         let lost = lost_files_note(self.lost.as_deref());
+        if let Some(folder) = &self.files {
+            let folder = plain::line(&folder.display().to_string());
+            return format!(
+                "removed {name}, whose repository is gone; its files are in {folder}: delete them there"
+            );
+        }
         match (&self.kept, &self.branch) {
             (Some(kept), _) => format!("removed {name}; `tau worktree restore {kept}` brings it back{lost}"),
             (None, Some(branch)) => {
@@ -134,6 +143,11 @@ impl Worktree {
     /// Removes it. What it had stays in the repository.
     pub fn remove(&self, paths: &Paths) -> Result<RemovalOutcome, UserError> {
         let _lock = lock(&self.record(paths))?;
+        if self.is_orphan() {
+            let files = self.move_away()?;
+            self.forget_record(paths)?;
+            return Ok(RemovalOutcome { files: Some(files), ..RemovalOutcome::default() });
+        }
         if !self.exists() || self.is_unfinished() {
             let origin = self.origin()?;
             let (git, branch) = (Git::within(&origin), self.branch());
@@ -145,7 +159,8 @@ impl Worktree {
                 let _ = self.forget_folder(&origin);
             }
             self.forget_record(paths)?;
-            return Ok(RemovalOutcome { kept: None, branch: has_branch.then_some(branch), lost: None });
+            let branch = has_branch.then_some(branch);
+            return Ok(RemovalOutcome { branch, ..RemovalOutcome::default() });
         }
         self.check_unlocked()?;
         refuse_pipes(&self.path)?;
@@ -157,7 +172,7 @@ impl Worktree {
         }
         let lost = self.ignored_paths();
         self.discard(paths)?;
-        Ok(RemovalOutcome { kept, branch: None, lost })
+        Ok(RemovalOutcome { kept, lost, ..RemovalOutcome::default() })
     }
 
     /// Keeps its files and what is staged in the repository; returns the name under which [`restore`] finds them.
@@ -207,6 +222,19 @@ impl Worktree {
         let remove = ["worktree", "remove", "--force", "--"].map(OsStr::new);
         let arguments: Vec<&OsStr> = remove.into_iter().chain([self.path.as_os_str()]).collect();
         Git::within(origin).bytes(&arguments).map(drop)
+    }
+
+    /// Moves the folder beside itself, to a name that no worktree can have; returns its new place.
+    fn move_away(&self) -> Result<PathBuf, UserError> {
+        let numbered = |number: u32| match number {
+            1 => format!("{}~", self.name),
+            number => format!("{}~{number}", self.name),
+        };
+        let mut places = (1..).map(|number| self.path.with_file_name(numbered(number)));
+        let is_free = |place: &PathBuf| place.symlink_metadata().is_err();
+        let place = places.find(is_free).unwrap_or_else(|| self.path.with_extension("~"));
+        std::fs::rename(&self.path, &place).map_err(|error| UserError::of_file(&self.path, error))?;
+        Ok(place)
     }
 
     fn record(&self, paths: &Paths) -> PathBuf {

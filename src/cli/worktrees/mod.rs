@@ -100,6 +100,12 @@ impl Worktree {
             || self.git_folder().is_some_and(|folder| !has_index(folder))
     }
 
+    /// Whether its repository was replaced by another one at the same path, as by a new clone: git knows nothing of the
+    /// folder.
+    fn is_orphan(&self) -> bool {
+        self.exists() && self.git_folder().is_none() && Repository::around(&self.path).is_err()
+    }
+
     /// Refuses a folder that git would take for another repository than the one that it was made from, or in which
     /// git would run programs.
     fn check(&self) -> Result<(), UserError> {
@@ -107,6 +113,13 @@ impl Worktree {
             let name = &self.name;
             return Err(UserError::new(format!("{name} is not checked out completely"))
                 .remedy(format!("`tau worktree add {name}` makes it again")));
+        }
+        if self.is_orphan() {
+            let (name, repository) = (&self.name, self.repository.display());
+            return Err(UserError::new(format!(
+                "the repository of the worktree {name} is gone: {repository} is another one, as after a new clone"
+            ))
+            .remedy(format!("`tau worktree remove {name}` takes it off the list and keeps its files")));
         }
         let found = Repository::around(&self.path)?;
         if found.common != self.repository || found.top != self.path.canonicalize().unwrap_or_default() {

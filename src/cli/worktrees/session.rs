@@ -1,6 +1,8 @@
 //! Sessions of worktrees: those that are open there, and a session that moves to another directory.
 
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::Worktree;
 use crate::compose::session_lookup;
@@ -9,6 +11,21 @@ use tau_agent::session::lock::{self, Life};
 use tau_agent::session::{Session, list};
 use tau_agent::settings::{Paths, Settings};
 use tau_tools::user_error::UserError;
+
+/// The time for which a session that was stopped just before has to end.
+const ENDING: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Like [`refuse_open`], once a session that is just ending has ended. Blocks meanwhile.
+pub(crate) fn wait_or_refuse_open(paths: &Paths, worktree: &Worktree) -> Result<(), UserError> {
+    let until = Instant::now() + ENDING;
+    loop {
+        match refuse_open(paths, worktree, None) {
+            Err(_) if Instant::now() < until => sleep(PAUSE),
+            answer => return answer,
+        }
+    }
+}
 
 /// Refuses a worktree in which a session is open; `own` is the id of the one that asks.
 pub(crate) fn refuse_open(paths: &Paths, worktree: &Worktree, own: Option<&str>) -> Result<(), UserError> {
