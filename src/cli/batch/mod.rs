@@ -86,6 +86,9 @@ fn check_engine(args: &BatchArgs, results: &Path) -> Result<(), Refusal> {
     if args.on != Some(Engine::Kubernetes) && !is_default {
         return Err(Refusal::usage("--image, --volume and --secret are for --on kubernetes"));
     }
+    if args.on == Some(Engine::Kubernetes) {
+        kubernetes::check(args)?;
+    }
     Ok(())
 }
 

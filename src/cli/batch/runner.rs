@@ -29,7 +29,7 @@ use crate::worktrees::patch::write_patch;
 use tau_agent::settings::private_files::LockFile;
 use tau_tools::TerminalOutput;
 use tau_tools::process::git::without_repository;
-use tau_tools::process::{self, CommandIo, CommandLine, Flow};
+use tau_tools::process::{self, CommandIo, CommandLine, Flow, left};
 use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::scratch::Scratch;
 use tau_tools::user_error::UserError;
@@ -253,11 +253,13 @@ async fn next_stop(stopping: &mut watch::Receiver<Stopping>, told: Stopping) -> 
 }
 
 fn stop(child: &Child, how: Stopping) {
-    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    let signal = if how == Stopping::Now { Signal::KILL } else { Signal::TERM };
-    if let Some(pid) = pid {
+    let Some(pid) = child.id().and_then(|id| i32::try_from(id).ok()) else { return };
+    match how {
+        Stopping::No => {}
         // It may have ended.
-        let _ = kill_process_group(pid, signal);
+        Stopping::Orderly => drop(Pid::from_raw(pid).map(|pid| kill_process_group(pid, Signal::TERM))),
+        // With what it has started, which does not end with it.
+        Stopping::Now => drop(tokio::task::spawn_blocking(move || left::stop_tree(pid))),
     }
 }
 
