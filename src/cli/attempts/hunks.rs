@@ -282,10 +282,12 @@ fn in_words(path: &OsStr) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// The patch of what was chosen, and the files that it changes.
+/// The patch of what was chosen, and the files that it changes. It lacks what `is_there` finds in the directory already,
+/// of a patch of one hunk, or of a whole file that has none.
 pub(super) fn patch(
     attempts: &Attempts,
     choices: &[Choice<'_>],
+    is_there: &dyn Fn(&[u8]) -> bool,
 ) -> Result<(Vec<u8>, Vec<OsString>), UserError> {
     let mut files: BTreeMap<OsString, Vec<TakenHunks>> = BTreeMap::new();
     for Choice { attempt, parts } in choices {
@@ -317,11 +319,33 @@ pub(super) fn patch(
             return Err(format!("attempt {number} does not change {:?}", part.path).into());
         }
     }
-    let mut patch = Vec::new();
-    for (path, taken) in &files {
-        write_file(&in_words(path), taken, &mut patch)?;
+    let (mut patch, mut changes) = (Vec::new(), Vec::new());
+    for (path, mut taken) in files {
+        let name = in_words(&path);
+        taken.retain_mut(|taken| !taken.drop_present(is_there));
+        if !taken.is_empty() {
+            write_file(&name, &taken, &mut patch)?;
+            changes.push(path);
+        }
     }
-    Ok((patch, files.into_keys().collect()))
+    Ok((patch, changes))
+}
+
+impl TakenHunks {
+    /// Leaves out the hunks that are in the directory already; returns whether nothing is left.
+    fn drop_present(&mut self, is_there: &dyn Fn(&[u8]) -> bool) -> bool {
+        let FilePatch { head, hunks } = &self.patch;
+        if hunks.is_empty() {
+            return is_there(head);
+        }
+        let is_present = |number: &usize| {
+            let mut patch = head.clone();
+            number.checked_sub(1).and_then(|at| hunks.get(at)).iter().for_each(|hunk| hunk.write(&mut patch));
+            is_there(&patch)
+        };
+        self.numbers.retain(|number| !is_present(number));
+        self.numbers.is_empty()
+    }
 }
 
 /// Writes the patch of a file with the hunks of one attempt, or of several.

@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tempfile::TempDir;
+
 use super::hunks::{self, Choice};
 use super::{Attempts, KEPT, recover, uncounted};
 use crate::compose::environment;
@@ -30,27 +32,14 @@ pub(crate) fn take(
     if !attempts.private {
         git::check_safe(&attempts.top)?;
     }
-    let (patch, changes) = hunks::patch(attempts, choices)?;
+    let (patch, changes) = hunks::patch(attempts, choices, &|_| false)?;
     if patch.is_empty() {
         return Err(format!("{names} has changed nothing").into());
     }
-    let dir = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
-    let file = dir.path().join("patch");
-    fs::write(&file, patch).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
-    let apply = |check: bool| {
-        let mut arguments: Vec<&OsStr> = ["apply", "--whitespace=nowarn"].map(OsStr::new).to_vec();
-        if check {
-            arguments.push(OsStr::new("--check"));
-        }
-        arguments.extend([OsStr::new("--"), file.as_os_str()]);
-        attempts.git().bytes(&arguments).map(drop)
+    let (file, changes) = match PatchFile::new(attempts, &patch)? {
+        file if file.apply(&["--check"]).is_ok() => (file, changes),
+        whole => what_is_left(attempts, choices, &whole)?,
     };
-    apply(true).map_err(|why| {
-        format!(
-            "{names} cannot be applied: {why}; the files have changed since {} began",
-            if choices.len() == 1 { "it" } else { "they" }
-        )
-    })?;
     let (settings, _) = Settings::load_leniently(paths);
     let folder = settings.session_dir_for(paths, &attempts.top);
     let options = environment::undo_options(&settings, paths);
@@ -59,13 +48,67 @@ pub(crate) fn take(
         let places = changes.iter().map(|path| attempts.top.join(path));
         let modes: Vec<(PathBuf, u32)> =
             places.filter_map(|path| mode_of(&path).map(|mode| (path, mode))).collect();
-        let applied = apply(false);
+        let applied = file.apply(&[]);
         modes.into_iter().for_each(|(path, before)| keep_private(&path, before));
         undo.end(false);
         applied.map(|()| session)
     })?;
     let changes = changes.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     Ok((session, changes))
+}
+
+/// A patch for the directory of attempts, in a file for git.
+struct PatchFile<'a> {
+    attempts: &'a Attempts,
+    dir: TempDir,
+}
+
+impl<'a> PatchFile<'a> {
+    fn new(attempts: &'a Attempts, patch: &[u8]) -> Result<Self, UserError> {
+        let dir = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
+        let file = PatchFile { attempts, dir };
+        let path = file.path();
+        fs::write(&path, patch).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        Ok(file)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("patch")
+    }
+
+    fn apply(&self, options: &[&str]) -> Result<(), UserError> {
+        let path = self.path();
+        let mut arguments: Vec<&OsStr> = ["apply", "--whitespace=nowarn"].map(OsStr::new).to_vec();
+        arguments.extend(options.iter().map(OsStr::new));
+        arguments.extend([OsStr::new("--"), path.as_os_str()]);
+        self.attempts.git().bytes(&arguments).map(drop)
+    }
+}
+
+/// What of a patch that does not fit was not taken before, and the files that it changes.
+fn what_is_left<'a>(
+    attempts: &'a Attempts,
+    choices: &[Choice<'_>],
+    whole: &PatchFile<'_>,
+) -> Result<(PatchFile<'a>, Vec<OsString>), UserError> {
+    let names = names(choices);
+    let is_there = |part: &[u8]| {
+        PatchFile::new(attempts, part).is_ok_and(|part| {
+            part.apply(&["--check"]).is_err() && part.apply(&["--check", "--reverse"]).is_ok()
+        })
+    };
+    let (patch, changes) = hunks::patch(attempts, choices, &is_there)?;
+    if patch.is_empty() {
+        return Err(format!("the directory has all of {names} already").into());
+    }
+    let left = PatchFile::new(attempts, &patch)?;
+    left.apply(&["--check"]).or_else(|_| whole.apply(&["--check"])).map_err(|why| {
+        format!(
+            "{names} cannot be applied: {why}; the files have changed since {} began",
+            if choices.len() == 1 { "it" } else { "they" }
+        )
+    })?;
+    Ok((left, changes))
 }
 
 /// The permission bits of a regular file.
