@@ -407,6 +407,7 @@ impl Job {
             started: millis(self.started),
             ended: end.as_ref().map(|end| millis(end.at)),
             kept: end.is_none() && self.kept.load(Ordering::Relaxed),
+            of_other_session: false,
             processes: if end.is_some() { stopped } else { as_processes(&usage) },
             cpu_ms: u64::try_from(usage.cpu.as_millis()).unwrap_or(u64::MAX),
             memory: usage.memory,

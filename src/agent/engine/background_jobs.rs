@@ -68,8 +68,13 @@ fn tell(engine: &mut Engine) {
     engine.emit(ShellEvent::JobsChanged { jobs });
 }
 
-/// The rows without secrets: placeholders in commands were replaced by values.
+/// The rows without secrets: placeholders in commands were replaced by values. Jobs of a session that was left are
+/// marked.
 fn mask_rows(engine: &mut Engine, mut rows: Vec<JobRow>) -> Vec<JobRow> {
+    let own = engine.jobs.jobs.of_session(&engine.config.session.info().id);
+    for row in &mut rows {
+        row.of_other_session = !own.iter().any(|job| job.id == row.id);
+    }
     let vault = &mut engine.config.behavior.masking.vault;
     for text in rows.iter_mut().flat_map(JobRow::texts_mut) {
         if let Some(masked) = vault.mask(text) {

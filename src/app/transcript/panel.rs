@@ -258,9 +258,10 @@ fn lines(text: &str) -> PanelOutput {
 /// The calls and the use of a helper.
 fn helper(report: &HelperReport, content: &[Content]) -> PanelOutput {
     let mut used = vec![format!("{} tokens", token_count::tokens(report.tokens()))];
+    let about = if report.estimated { "~" } else { "" };
     match (report.cost > 0.0, report.unpriced) {
-        (true, false) => used.push(format!("${:.3}", report.cost)),
-        (true, true) => used.push(format!("${:.3}+?", report.cost)),
+        (true, false) => used.push(format!("{about}${:.3}", report.cost)),
+        (true, true) => used.push(format!("{about}${:.3}+?", report.cost)),
         (false, true) => used.push("$?".to_owned()),
         (false, false) => {}
     }

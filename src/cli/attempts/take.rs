@@ -99,7 +99,8 @@ fn what_is_left<'a>(
     };
     let (patch, changes) = hunks::patch(attempts, choices, &is_there)?;
     if patch.is_empty() {
-        return Err(format!("the directory has all of {names} already").into());
+        return Err(UserError::new(format!("the directory has all of {names} already"))
+            .remedy("`tau attempts drop` removes the copies"));
     }
     let left = PatchFile::new(attempts, &patch)?;
     left.apply(&["--check"]).or_else(|_| whole.apply(&["--check"])).map_err(|why| {

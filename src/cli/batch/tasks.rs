@@ -203,6 +203,16 @@ fn task_in(line: &str) -> Result<BatchTask, String> {
     {
         return Err(format!("{name} has a zero byte, which cannot be handed to tau"));
     }
+    if fields.get("id").and_then(Value::as_str) == Some("") {
+        return Err("id is empty: give one, or leave it out".to_owned());
+    }
+    // The value above has the last of two.
+    let read = serde_json::from_str::<BatchTask>(line).map_err(|error| error.to_string());
+    if let Some((name, _)) =
+        read.as_ref().err().and_then(|why| why.strip_prefix("duplicate field `")?.split_once('`'))
+    {
+        return Err(format!("{name} is there twice"));
+    }
     serde_path_to_error::deserialize(value).map_err(|error| {
         let (path, inner) = (error.path().to_string(), error.inner().to_string());
         match explain(&inner) {
@@ -291,6 +301,11 @@ mod tests {
             ("{\"prompt\":\"a\"}", ":1: it needs a directory, or git"),
             ("{\"prompt\":\"a\",\"git\":\"--upload-pack=x\"}", ":1: git begins with -"),
             ("{\"prompt\":\"a\",\"git\":\"x\",\"ref\":\"-x\"}", ":1: ref begins with -"),
+            ("{\"id\":\"\",\"prompt\":\"a\",\"directory\":\".\"}", ":1: id is empty"),
+            (
+                "{\"prompt\":\"a\",\"directory\":\".\",\"max_cost\":1,\"max_cost\":9}",
+                ":1: max_cost is there twice",
+            ),
             ("{\"id\":\"../x\",\"prompt\":\"a\",\"directory\":\".\"}", ":1: id: use"),
             (
                 "{\"prompt\":\"a\",\"directory\":\".\"}\n{\"prompt\":\"a\",\"directory\":\".\"}",

@@ -23,6 +23,9 @@ pub struct JobRow {
     pub ended: Option<i64>,
     /// True if the user wants it to continue when the screen is left.
     pub kept: bool,
+    /// True if it belongs to a session that was left since it began.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub of_other_session: bool,
     /// Its living processes; of a stopped job those that were stopped.
     pub processes: Vec<JobProcess>,
     /// The processor time of its processes, in milliseconds.

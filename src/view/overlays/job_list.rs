@@ -74,7 +74,8 @@ fn line(row: &JobRow, now: i64, width: u16, theme: &Theme) -> Line<'static> {
     let (sign, token) = mark(row.state);
     let state = format!("{sign}{}", row.state.name());
     let kept = if row.kept { "kept · " } else { "" };
-    let right = format!("{kept}{}", resource_usage(row, now));
+    let other = if row.of_other_session { "of another session · " } else { "" };
+    let right = format!("{other}{kept}{}", resource_usage(row, now));
     let command = format!("{} {}", row.id, printable_line(&row.command));
     state_row(&state, token, STATES, &command, &right, width, theme)
 }
