@@ -198,6 +198,35 @@ async fn hunks_of_several_attempts_are_taken_where_there_is_no_repository() {
     assert!(!work(&home).join(".git").exists());
 }
 
+/// A part that was taken before is no conflict.
+#[tokio::test]
+async fn what_is_left_of_an_attempt_is_taken() {
+    let home = home(|_, results| match results {
+        0 => bash("sed -i 's/^1$/one/; s/^30$/thirty/' lines; echo new >new; printf 'a\\0b' >binary; rm old"),
+        _ => says_using("Done.", 10),
+    })
+    .await;
+    script(&home, "git init -q; seq 30 >lines; echo old >old; git add .; git commit -qm x").await;
+    let ended = tau(&home, &["-n", "2", "--until", "test -e new", "go"]).await;
+    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+    for part in ["new", "binary", "lines:1"] {
+        let taken = tau(&home, &["attempts", "take", "1", part]).await;
+        assert_eq!(taken.code, 0, "{part}: {}", taken.err);
+    }
+    let again = tau(&home, &["attempts", "take", "1", "new"]).await;
+    assert!(
+        again.code == 3 && again.err.contains("the directory has all of attempt 1 already"),
+        "{}",
+        again.err
+    );
+    let rest = tau(&home, &["attempts", "take", "1"]).await;
+    assert!(rest.out.starts_with("took attempt 1: 2 files; "), "{}{}", rest.out, rest.err);
+    let lines = text(&work(&home).join("lines"));
+    assert!(lines.starts_with("one\n2\n") && lines.ends_with("29\nthirty\n"), "{lines}");
+    assert!(work(&home).join("new").exists() && !work(&home).join("old").exists());
+    assert_eq!(copies(&home), Vec::<PathBuf>::new());
+}
+
 #[tokio::test]
 async fn one_limit_of_dollars_counts_all_attempts() {
     // Each answer costs 1 cent; none ever reaches the goal.

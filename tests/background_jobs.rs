@@ -1,6 +1,7 @@
 //! Background jobs, through the program itself: headless, in a terminal, and over RPC.
 
 pub(crate) mod screen;
+mod sessions;
 mod stopped;
 pub(crate) mod wire;
 

@@ -3,6 +3,7 @@
 mod again;
 mod caps;
 mod elsewhere;
+mod ends;
 mod kinds;
 mod screen;
 mod spending;

@@ -151,6 +151,43 @@ async fn quitting_asks_about_running_jobs_and_names_what_it_stopped() {
     .await;
 }
 
+/// The agent begins to end before the screen has asked what runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn quitting_names_every_process_of_a_running_command() {
+    for _ in 0..4 {
+        let nap = rare_sleep();
+        play(vec![bash(&format!("sleep {nap} & sleep {nap}"))], "", AUTO, (100, 30), move |screen| {
+            screen.type_keys("go\r");
+            let runs = || alive(&nap).len() == 3;
+            crate::time_limit::until(crate::time_limit::SOON, runs, || format!("{:?}", alive(&nap)));
+            let running = alive(&nap);
+            screen.type_keys("\x04");
+            screen.wait_for("to continue: tau --continue");
+            let text = screen.text();
+            for (pid, line) in running {
+                let line = line.trim();
+                assert!(text.contains(&format!("stopped process {pid}: {line}")), "{line}: {text}");
+            }
+        })
+        .await;
+    }
+}
+
+/// `/new` leaves a session with its jobs: the user has them still.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_of_a_session_that_was_left_is_marked() {
+    with_job(|screen, nap| {
+        screen.type_keys("/new\r");
+        screen.wait_until("a new session", |cells| !cells.contents().contains("It runs."));
+        screen.type_keys("/jobs\r");
+        screen.wait_for("of another session · ");
+        screen.type_keys("x");
+        screen.wait_for("○ stopped");
+        wait_gone(nap);
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_does_not_end_in_time_leaves_nothing_behind_its_screen() {
     let (job, command) = (rare_sleep(), rare_sleep());

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Home, task};
 use crate::screen::TIMEOUT;
+use crate::support::processes::{alive, rare_sleep};
 use crate::support::program::{calls_all, says_using};
 use crate::support::server::{Act, Server};
 use crate::time_limit::{EndInTime, until};
@@ -132,6 +133,32 @@ async fn a_run_whose_check_is_stopped_counts() {
     let (_, out, _) = run(&home, &["--report"]);
     assert!(out.contains("one  it was stopped before its check had ended"), "{out}");
     assert!(out.contains("cost $0.6000, 600 tokens"), "{out}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_is_stopped_twice_leaves_no_process() {
+    let nap = rare_sleep();
+    let command = format!(
+        "trap '' TERM HUP; (setsid sh -c \"trap '' TERM HUP; sleep {nap}; sleep {nap}\" &); \
+                           touch begun; sleep {nap}; sleep {nap}"
+    );
+    let server =
+        Server::choosing(move |_, _| calls_all(&[("bash", json!({ "command": command }))], 600)).await;
+    let home = home_of(&server);
+    home.tasks(&[task("one", "true")]);
+    let mut command = home.batch(&[]);
+    command.env_remove("TAU_BASE_URL").env("TAU_MODEL", "own/m").env("TAU_PERMISSION_MODE", "auto");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until(TIMEOUT, || home.at("begun").exists(), || "the command did not begin".to_owned());
+    let pid = rustix::process::Pid::from_child(&child);
+    for _ in 0..2 {
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        // Two that come at the same moment are one.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (code, out, err) = crate::live::texts(&child.output_in_time("the stopped batch"));
+    assert_eq!(code, Some(130), "{out}{err}");
+    until(TIMEOUT, || alive(&nap).is_empty(), || format!("left: {:?}", alive(&nap)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -309,3 +309,22 @@ pub(crate) fn printable_diff(diff: &FileDiff) -> FileDiff {
         ..diff.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_row_of_a_helper_says_what_its_cost_is_known_of() {
+        for (unpriced, estimated, expected) in [
+            (false, false, "$2.314"),
+            (false, true, "~$2.314"),
+            (true, false, "$2.314+?"),
+            (true, true, "~$2.314+?"),
+        ] {
+            let report = HelperReport { cost: 2.314, unpriced, estimated, ..HelperReport::default() };
+            let PanelOutput::Helper { used, .. } = helper(&report, &[]) else { panic!() };
+            assert_eq!(used.as_str(), format!("0 tokens · {expected}"));
+        }
+    }
+}
