@@ -24,12 +24,13 @@ fn session(folder: &Path) -> Option<PathBuf> {
 async fn ended_by_time_of_goal(of_helper: bool) {
     let nap = rare_sleep();
     let command = format!("sleep {nap}");
-    let home = Home::new(move |asked| match (asked.is_helper(), asked.body.to_string().contains("hang")) {
-        (false, false) => says_using("Hello.", 10),
-        (false, true) if of_helper => calls_all(&[delegate(json!({ "task": "hang" }))], 10),
-        _ => bash(&command),
-    })
-    .await;
+    let home =
+        Home::new(move |asked| match (asked.is_helper(), asked.body.to_string().contains("hang now")) {
+            (false, false) => says_using("Hello.", 10),
+            (false, true) if of_helper => calls_all(&[delegate(json!({ "task": "hang now" }))], 10),
+            _ => bash(&command),
+        })
+        .await;
     let config = home.config().join("config.toml");
     let all = format!("goal_minutes = 1\n{}", std::fs::read_to_string(&config).unwrap());
     std::fs::write(config, all).unwrap();
@@ -78,7 +79,9 @@ async fn a_normal_end_that_stops_a_job_says_what_the_session_has_cost() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_tree_waits_for_no_command() {
     let nap = rare_sleep();
-    let command = format!("trap 'sleep 0.7; touch late' TERM; touch begun; sleep {nap}; sleep {nap}");
+    let command = format!(
+        "mkfifo begun.pipe; trap 'read -t 0.7 <>begun.pipe; touch late' TERM; touch begun; sleep {nap}; sleep {nap}"
+    );
     let background = json!({ "command": command.replace("begun", "other"), "background": true });
     let home = Home::new(move |asked| match (asked.is_helper(), asked.results().len()) {
         (false, _) => calls_all(&[delegate(json!({ "task": "x" }))], 10),

@@ -26,6 +26,8 @@ const ENDED: &str = "tau.job";
 const TAIL: usize = 64 * 1024;
 /// The time that the processes of jobs have to end by themselves at the end of the session.
 const GRACE: Duration = Duration::from_millis(300);
+/// That of a helper which the user stops: all is over within 200 ms.
+const HELPER_GRACE: Duration = Duration::from_millis(100);
 
 /// The jobs as a call sees them.
 pub(crate) fn link(engine: &Engine) -> JobLink {
@@ -157,8 +159,8 @@ pub(crate) fn follow_stop(engine: &mut Engine) {
     let session = engine.config.session.info().id.clone();
     engine.jobs.ending = Some(tokio::spawn(async move {
         stop.cancelled().await;
-        let left = spawn_blocking(move || left::stop_left_by(&session, GRACE));
-        jobs.end(GRACE).await;
+        let left = spawn_blocking(move || left::stop_left_by(&session, HELPER_GRACE));
+        jobs.end(HELPER_GRACE).await;
         let _ = left.await;
     }));
 }
