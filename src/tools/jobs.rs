@@ -22,7 +22,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::budget::start_within_characters;
-use super::counted::pluralize;
 use super::process::FinishedCommand;
 use super::process::watched::{TreeUsage, WatchedCommand};
 use super::{OutputLimits, TerminalOutput, command_result, line_output};
@@ -128,17 +127,6 @@ pub struct JobLink {
     pub session: String,
     /// Whether the model has a tool to look at jobs.
     pub is_offered: bool,
-}
-
-impl JobLink {
-    /// The jobs of the session, oldest first; those of a session that was left are not its model's.
-    fn own(&self) -> Vec<Arc<Job>> {
-        self.jobs.of_session(&self.session)
-    }
-
-    fn get(&self, id: u32) -> Option<Arc<Job>> {
-        self.jobs.get(id).filter(|job| job.session == self.session)
-    }
 }
 
 /// The place of a command that is about to be a job; counted during its lifetime.
@@ -582,22 +570,6 @@ fn last_line(output: &str, secrets: &SecretFinder) -> String {
         _ => last,
     };
     beginning(shown, secrets).to_owned()
-}
-
-/// The jobs that can be named, as the end of a sentence.
-fn describe_jobs(jobs: &[Arc<Job>]) -> String {
-    match jobs.len() {
-        0 => "this session has no jobs".to_owned(),
-        count => {
-            let ids: Vec<String> = jobs.iter().map(|job| job.id.to_string()).collect();
-            format!(
-                "there {} {}: {}",
-                if count == 1 { "is" } else { "are" },
-                pluralize(count as u64, "job"),
-                ids.join(", ")
-            )
-        }
-    }
 }
 
 /// The note in the result of a call whose command has become a job.

@@ -83,7 +83,7 @@ async fn a_worktree_of_a_repository_that_was_cloned_again_keeps_its_files() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_worktree_is_removed_right_after_its_session_was_stopped() {
     let home = Home::new(vec![stalls("I think")]).await;
     script(&home, REPOSITORY).await;

@@ -26,7 +26,7 @@ const ENDED: &str = "tau.job";
 const TAIL: usize = 64 * 1024;
 /// The time that the processes of jobs have to end by themselves at the end of the session.
 const GRACE: Duration = Duration::from_millis(300);
-/// That of a helper which the user stops: all is over within 200 ms.
+/// The time that they have when a helper is stopped: all is over within 200 ms.
 const HELPER_GRACE: Duration = Duration::from_millis(100);
 
 /// The jobs as a call sees them.

@@ -85,7 +85,7 @@ impl<'a> PatchFile<'a> {
     }
 }
 
-/// What of a patch that does not fit was not taken before, and the files that it changes.
+/// The rest of a patch that does not fit, without the parts that were taken before, and the files that it changes.
 fn what_is_left<'a>(
     attempts: &'a Attempts,
     choices: &[Choice<'_>],

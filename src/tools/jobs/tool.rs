@@ -9,7 +9,8 @@ use grep_regex::RegexMatcher;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Job, JobLink, MoveReason, describe_jobs};
+use super::{Job, JobLink, MoveReason};
+use crate::counted::pluralize;
 use crate::secret_cuts::SecretFinder;
 use crate::{
     Access, Details, PreparedCall, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, command_result,
@@ -103,6 +104,33 @@ impl Tool for JobsTool {
             };
             Ok(look(&job, note, &context))
         }))
+    }
+}
+
+impl JobLink {
+    /// The jobs of the session, oldest first; those of a session that was left are not its model's.
+    fn own(&self) -> Vec<Arc<Job>> {
+        self.jobs.of_session(&self.session)
+    }
+
+    fn get(&self, id: u32) -> Option<Arc<Job>> {
+        self.jobs.get(id).filter(|job| job.session == self.session)
+    }
+}
+
+/// The jobs that can be named, as the end of a sentence.
+fn describe_jobs(jobs: &[Arc<Job>]) -> String {
+    match jobs.len() {
+        0 => "this session has no jobs".to_owned(),
+        count => {
+            let ids: Vec<String> = jobs.iter().map(|job| job.id.to_string()).collect();
+            format!(
+                "there {} {}: {}",
+                if count == 1 { "is" } else { "are" },
+                pluralize(count as u64, "job"),
+                ids.join(", ")
+            )
+        }
     }
 }
 

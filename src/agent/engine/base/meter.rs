@@ -77,7 +77,7 @@ impl TimeLimit {
 
 impl TimeLimitOwner {
     /// The reason why the run ended, and what to do about it.
-    fn reached(self) -> SpentLimit {
+    fn reason(self) -> SpentLimit {
         let (why, hint) = match self {
             TimeLimitOwner::Run => ("this run has reached its time limit".to_owned(), RunEnd::Time.remedy()),
             TimeLimitOwner::WholeRun => (
@@ -254,7 +254,7 @@ impl Meter {
 
     /// The notice for a run that was ended by a limit, and what to do about it; `time`: whose time was over.
     pub(crate) fn notice(&self, end: RunEnd, time: Option<TimeLimitOwner>) -> (String, &'static str) {
-        let of_time = time.map(TimeLimitOwner::reached);
+        let of_time = time.map(TimeLimitOwner::reason);
         if let Some(limit) = of_time.or_else(|| self.spent_limit()).filter(|limit| limit.end == end) {
             return (format!("stopped: {}", limit.why), limit.hint);
         }
