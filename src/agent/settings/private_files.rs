@@ -209,11 +209,17 @@ impl LockFile {
         }
     }
 
-    /// Whether somebody holds the lock `path`. Looking does not create it.
+    /// Whether somebody holds the lock `path`, or nobody can tell. Looking does not create it.
     pub fn is_held(path: &Path) -> bool {
-        // Some network file systems lock only what is open for writing.
-        let file = open_with(OpenOptions::new().read(true).write(true), path);
-        file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+        // Some network file systems lock only what is open for writing, which others forbid.
+        let file = match open_with(OpenOptions::new().read(true).write(true), path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => open_regular(path),
+            opened => opened,
+        };
+        match file {
+            Ok(file) => file.try_lock().is_err(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// Like [`LockFile::take`], without blocking a thread, and for a limited time. Fails with `TimedOut` when
@@ -276,6 +282,22 @@ mod tests {
         assert_eq!(folder.path().join("new").metadata().unwrap().permissions().mode() & 0o7777, 0o600);
         write_private(&link, b"d").unwrap();
         assert_eq!(mode(), 0o600);
+    }
+
+    /// A program that runs is a file that nobody may write, not even root.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_lock_that_cannot_be_written_is_tested_all_the_same() {
+        let program = std::env::current_exe().unwrap();
+        assert!(OpenOptions::new().write(true).open(&program).is_err());
+        assert!(!LockFile::is_held(&program));
+        let holder = File::open(&program).unwrap();
+        holder.lock().unwrap();
+        assert!(LockFile::is_held(&program));
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!LockFile::is_held(&folder.path().join("none")));
+        // Nobody can tell.
+        assert!(LockFile::is_held(folder.path()));
     }
 
     #[test]
