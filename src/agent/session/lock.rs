@@ -5,7 +5,7 @@
 //! session is opened for writing and removed afterwards.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -157,9 +157,15 @@ impl Note {
         let _ = std::fs::remove_file(&note);
         let mut options = OpenOptions::new();
         let mut file = open_with(options.write(true).create_new(true).mode(0o600), &note).ok()?;
-        let text = serde_json::to_vec(&Owner::this()).ok()?;
-        file.write_all(&text).ok()?;
-        Some(Note { path: note, file })
+        let written = serde_json::to_vec(&Owner::this()).map_err(io::Error::from);
+        match written.and_then(|text| file.write_all(&text)) {
+            Ok(()) => Some(Note { path: note, file }),
+            Err(_) => {
+                // On a full disk, an empty note would say nothing.
+                let _ = std::fs::remove_file(&note);
+                None
+            }
+        }
     }
 }
 
