@@ -279,7 +279,19 @@ fn a_run_is_stopped_steered_and_continued_from_elsewhere() {
     let (code, _, err) = home.run(&["send", &id, "one", "more", "thing"]);
     assert_eq!(code, Some(0), "{err}");
     // An unset variable of a script is not the only session.
-    for command in [&["stop", ""][..], &["wait", ""], &["logs", ""], &["send", "", "x"], &["attach", ""]] {
+    for command in [
+        &["stop", ""][..],
+        &["wait", ""],
+        &["logs", ""],
+        &["send", "", "x"],
+        &["attach", ""],
+        &["stop", "tau:"],
+        &["wait", "tau:"],
+        &["logs", "tau:"],
+        &["send", "tau:", "x"],
+        &["attach", "tau:"],
+        &["export", "tau:"],
+    ] {
         let (code, _, err) = home.run(command);
         assert!(
             code == Some(3) && err.contains("the ID of the session is empty"),

@@ -152,10 +152,6 @@ fn find_among(
     places: &ForeignPlaces,
     wanted: &str,
 ) -> Result<(PathBuf, SessionOrigin), Refusal> {
-    // The only session has not been named by nothing, as by an unset variable of a script.
-    if wanted.is_empty() {
-        return Err(Refusal::config("the ID of the session is empty; `tau sessions --all` lists them"));
-    }
     let path = Path::new(wanted);
     if wanted.contains('/') || wanted.ends_with(".jsonl") {
         return Ok((path.to_owned(), places.origin(path)));
@@ -163,6 +159,10 @@ fn find_among(
     let program =
         wanted.split_once(':').and_then(|(name, id)| Some((name.parse::<SessionOrigin>().ok()?, id)));
     let (program, id) = program.map_or((None, wanted), |(program, id)| (Some(program), id));
+    // The only session has not been named by nothing, as by an unset variable of a script.
+    if id.is_empty() {
+        return Err(Refusal::config("the ID of the session is empty; `tau sessions --all` lists them"));
+    }
     let own = list::with_id(root, id).into_iter().map(|path| (path, SessionOrigin::Tau));
     let here = std::env::current_dir().ok();
     let mut several: Vec<_> = own.chain(places.with_id(id, here.as_deref())).collect();
