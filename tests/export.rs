@@ -457,3 +457,23 @@ fn an_export_to_the_terminal_controls_nothing() {
         assert_eq!(shown.contains('\u{1b}'), !is_clean, "{program}: {shown:?}");
     }
 }
+
+/// Messages stay as they are; what the document says of itself controls nothing.
+#[test]
+fn the_heading_is_one_line_without_controls() {
+    let named = |name: &str, cwd: &str| {
+        let header = HEADER.replace("/srv/web", cwd);
+        let name = entry("session_info", "n", Some("a"), json!({ "name": name }));
+        [header, line("a", None, "a message"), name].join("\n") + "\n"
+    };
+    let folder = Folder::new();
+    let path = folder.file(named("red \u{1b}]0;pwned\u{7}\nend\u{202e}", "/srv/\\u001b[2Jweb"));
+    let session = Session::open_as(&path, Access::Read).unwrap();
+    for format in [Format::Markdown, Format::Html] {
+        let text = document(&session, format, &[]).text;
+        let hostile = text.find(['\u{1b}', '\u{7}', '\u{202e}']);
+        assert_eq!(hostile, None, "{format:?}: {text}");
+    }
+    let text = document(&session, Format::Markdown, &[]).text;
+    assert!(text.starts_with("# red \u{fffd}]0;pwned\u{fffd} end\u{fffd}\n\nSession "), "{text}");
+}

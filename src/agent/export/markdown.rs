@@ -1,5 +1,6 @@
 //! A session as markdown: messages verbatim, calls and results as code.
 
+use super::pen::one_line;
 use super::{of_program, partition_entries, title};
 use crate::secrets::redact::Redactor;
 use crate::session::Session;
@@ -18,7 +19,7 @@ pub(super) fn text(session: &Session, redactor: &mut Redactor) -> String {
         "Session `{}`{} in `{}`.\n",
         info.id,
         of_program(session),
-        redactor.text(&info.cwd.display().to_string())
+        redactor.text(&one_line(&info.cwd.display().to_string()))
     ));
     let (path, others) = partition_entries(session);
     path.iter().for_each(|entry| add(entry, redactor, &mut out));

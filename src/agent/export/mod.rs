@@ -150,7 +150,10 @@ fn title(session: &Session, redactor: &Redactor) -> String {
         Some(name) => Some(redactor.clone().text(name)),
         None => first(),
     };
-    title.unwrap_or_else(|| "a session".to_owned())
+    title
+        .map(|title| pen::one_line(&title))
+        .filter(|title| !title.is_empty())
+        .unwrap_or_else(|| "a session".to_owned())
 }
 
 /// The program that a session is of, after its id, if it is not tau.

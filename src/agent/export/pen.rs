@@ -47,6 +47,15 @@ pub(crate) fn escape_html(text: &str) -> String {
     out
 }
 
+/// Text of a session for a line of the document's own: without characters that command a terminal, or that change the order in
+/// which text is shown.
+pub(super) fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_hostile =
+        |c: char| c.is_control() || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    words.join(" ").chars().map(|c| if is_hostile(c) { '\u{fffd}' } else { c }).collect()
+}
+
 /// Like [`escape_html`], but web addresses become links.
 pub(super) fn escape_with_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
