@@ -200,3 +200,30 @@ fn what_is_recalled_and_edited_is_not_lost() {
     screen.keys("<ctrl+c><ctrl+s>");
     assert_eq!(screen.model().composer.text(), "a draft");
 }
+
+/// Another screen, or the agent, may take the selected message at the moment of the key.
+#[test]
+fn a_key_for_a_message_that_has_just_gone_changes_no_other() {
+    for key in ["d", "<delete>", "s", "<tab>", "<shift+up>", "<enter>"] {
+        let mut screen = working(&[], &["a", "b", "c"]);
+        screen.keys("<alt+up>");
+        screen.wait(500);
+        queued(&mut screen, &[], &["a", "b"]);
+        screen.wait(100);
+        screen.keys(key);
+        screen.wait(500);
+        assert_eq!(changes(&mut screen), [], "{key}");
+        assert!(text(&screen.draw()).contains("is no longer queued"), "{key}");
+        screen.wait(500);
+        screen.keys("d");
+        screen.wait(500);
+        assert_eq!(changes(&mut screen), [(at(Queue::FollowUp, 1, "b"), QueueChange::Remove)], "{key}");
+    }
+    // One after another, by the same user.
+    let mut screen = working(&[], &["a", "b"]);
+    screen.keys("<alt+up><delete>");
+    queued(&mut screen, &[], &["a"]);
+    screen.keys("<delete>");
+    let removed = |index: usize, text: &str| (at(Queue::FollowUp, index, text), QueueChange::Remove);
+    assert_eq!(changes(&mut screen), [removed(1, "b"), removed(0, "a")]);
+}

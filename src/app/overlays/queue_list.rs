@@ -5,14 +5,23 @@
 
 use super::list_keys::{ListKey, list_key, step_clamped};
 use crate::key::{Key, KeyCode, Mods};
+use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
 use crate::status::{QueuedText, Status};
 use tau_protocol::command::{Queue, QueueChange, QueuedMessage};
+
+/// Milliseconds after which a key is meant for a message that was selected in place of another: a letter waits for a part
+/// of them.
+const MOVED: Millis = 1_000;
 
 /// The list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueView {
     pub selected: QueuedMessage,
+    /// Whether the user removes the selected message.
+    removes: bool,
+    /// The time at which another message was selected, as somebody else has removed the one before.
+    moved_at: Option<Millis>,
 }
 
 /// The action on the selected message.
@@ -46,7 +55,7 @@ pub fn find(status: &Status, message: &QueuedMessage) -> Option<QueuedMessage> {
 impl QueueView {
     /// The list with the newest message selected; `None` when nothing is queued.
     pub(crate) fn new(status: &Status) -> Option<Self> {
-        all(status).last().map(|(selected, _)| QueueView { selected })
+        all(status).last().map(|(selected, _)| QueueView { selected, removes: false, moved_at: None })
     }
 
     /// Index of the selected message among all.
@@ -55,13 +64,27 @@ impl QueueView {
     }
 
     /// Updates the list from the queues; false if they are empty.
-    pub(crate) fn follow(&mut self, status: &Status) -> bool {
+    pub(crate) fn follow(&mut self, status: &Status, now: Millis) -> bool {
+        let is_there = find(status, &self.selected).is_some();
+        if !is_there && !std::mem::take(&mut self.removes) {
+            self.moved_at = Some(now);
+        }
         let left =
             |name: &QueuedMessage| name.queue == self.selected.queue && name.index <= self.selected.index;
         let found = find(status, &self.selected)
             .or_else(|| all(status).map(|(name, _)| name).filter(left).last())
             .or_else(|| all(status).map(|(name, _)| name).next());
         found.map(|name| self.selected = name).is_some()
+    }
+
+    /// Whether a change is meant for the message that was selected a moment ago, and is no more.
+    pub(crate) fn is_early(&self, now: Millis) -> bool {
+        self.moved_at.is_some_and(|moved_at| now - moved_at < MOVED)
+    }
+
+    /// Notes that the user removes the selected message: the next one is selected then.
+    pub(crate) fn remove(&mut self) {
+        self.removes = true;
     }
 
     /// Handles a key; `page` is the number of rows on the screen.
@@ -104,7 +127,7 @@ impl QueueView {
 
     fn select(&mut self, status: &Status, place: usize) {
         if let Some((name, _)) = all(status).nth(place) {
-            self.selected = name;
+            (self.selected, self.removes, self.moved_at) = (name, false, None);
         }
     }
 }

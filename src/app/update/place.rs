@@ -1,5 +1,6 @@
 //! Keeps the place of a screen that is left, and restores it on the next one.
 
+use super::queue;
 use crate::composer::Draft;
 use crate::geometry::{Anchor, ScrollPosition};
 use crate::model::Model;
@@ -70,6 +71,9 @@ pub(super) fn restore(model: &mut Model, place: ScreenPlace) {
         (true, _) => {}
         (false, true) => model.composer.put_draft(draft),
         (false, false) => model.drafts.push(draft),
+    }
+    if !model.drafts.is_empty() {
+        queue::tell_of_drafts(model);
     }
     if let Some(TopRow { prompts_after, entries, part, row }) = top {
         model.transcript.show_place(prompts_after, entries, (part, row));

@@ -24,16 +24,21 @@ pub(super) fn open(model: &mut Model) {
 /// Carries out the action on the selected message. Unless it is edited or sent, the list stays open.
 pub(super) fn apply_choice(
     model: &mut Model,
-    view: QueueView,
+    mut view: QueueView,
     choice: QueueChoice,
     effects: &mut Vec<Effect>,
 ) {
+    if view.is_early(model.now) {
+        model.overlays.push(Overlay::Queue(view));
+        return model.remark("the message that you had selected is no longer queued; this is another one");
+    }
     let message = view.selected.clone();
     match choice {
         QueueChoice::Edit => edit(model, message),
         QueueChoice::Change(change) => {
             match &change {
                 QueueChange::Remove => {
+                    view.remove();
                     model.composer.keep(message.text.clone());
                     let key = model.keymap.hint(Action::HistorySearch);
                     model.remark(&match key {
@@ -121,8 +126,9 @@ pub(super) fn write_over(model: &mut Model) {
 
 /// Follows the agent's report of its queues.
 pub(super) fn follow(model: &mut Model) {
+    let now = model.now;
     let is_empty = |overlay: &mut Overlay| {
-        if let Overlay::Queue(view) = overlay { !view.follow(&model.status) } else { false }
+        if let Overlay::Queue(view) = overlay { !view.follow(&model.status, now) } else { false }
     };
     if model.overlays.iter_mut().any(is_empty) {
         // An Enter that was meant for the list sends no draft.
@@ -187,6 +193,11 @@ pub(super) fn stash(model: &mut Model) {
 /// Keeps a draft for later, and says so.
 pub(super) fn set_aside(model: &mut Model, draft: Draft) {
     model.drafts.push(draft);
+    tell_of_drafts(model);
+}
+
+/// Says how to come back to a draft that was set aside.
+pub(super) fn tell_of_drafts(model: &mut Model) {
     let text = match model.keymap.hint(Action::Stash) {
         Some(key) => format!("draft set aside; {key} on an empty composer restores it"),
         None => "draft set aside".to_owned(),
