@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::harness::answering;
+use crate::live::{Home, other_terminal};
 use crate::screen::Screen;
 use crate::support::program::{bare, calls, own_model, run, says};
 use crate::support::server::Server;
@@ -121,4 +123,31 @@ async fn a_command_of_the_user_runs_above_and_the_screen_says_so() {
     screen.type_keys("hi\r");
     screen.wait_for("hello");
     assert!(!screen.home().join("work/tree").exists(), "{}", screen.text());
+}
+
+/// What is about sessions of other directories works in a shell whose directory was removed.
+#[test]
+fn a_shell_in_a_removed_directory_reaches_the_sessions_of_others() {
+    let home = Home::new();
+    let id = home.background(&answering(std::time::Duration::from_secs(60), "never"), "take your time");
+    let from_nowhere = |line: &str| {
+        std::fs::create_dir_all(home.at("work/gone")).unwrap();
+        other_terminal(home.0.path(), &format!("cd gone; rmdir ../gone\n{line}"))
+    };
+    for (line, shown) in [
+        (format!("$TAU_BIN attach {id}"), "take your time"),
+        ("$TAU_BIN board".to_owned(), "● running   take your time"),
+    ] {
+        let screen = from_nowhere(&line);
+        screen.wait_for(shown);
+        screen.type_keys("\x1b");
+        screen.type_keys("\x04");
+        drop(screen);
+    }
+    for list in ["sessions", "sessions --json"] {
+        let screen = from_nowhere(&format!("$TAU_BIN {list}"));
+        screen.wait_for("tau sessions --all");
+        screen.wait_for("exit=3");
+    }
+    assert_eq!(home.run(&["stop", &id]).0, Some(0));
 }

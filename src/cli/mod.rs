@@ -196,12 +196,14 @@ fn acp(args: AcpArgs) -> Exit {
 
 /// Shows all live sessions.
 fn board() -> Exit {
+    compose::leave_removed_directory();
     waiter::divide();
     screen(CliArgs { board: true, ..CliArgs::without_arguments() })
 }
 
 /// Shows a session that another process has open.
 fn attach(args: AttachArgs) -> Exit {
+    compose::leave_removed_directory();
     waiter::divide();
     attach::start::run(args)
 }

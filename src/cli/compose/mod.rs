@@ -36,7 +36,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::args::CliArgs;
-use crate::process::exit::Refusal;
+use crate::process::exit::{self, Refusal};
 use crate::worktrees;
 use environment::{Environment, HttpClients, OnBadConfig};
 use profile::FrontEndProfile;
@@ -303,6 +303,16 @@ pub(super) fn working_directory(wanted: Option<&Path>) -> Result<PathBuf, Refusa
         std::env::set_current_dir(dir).map_err(fail)?;
     }
     here()
+}
+
+/// Enters the home folder if the working directory was removed, for what is about sessions of any directory.
+pub(crate) fn leave_removed_directory() {
+    let is_gone = std::env::current_dir().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    if let Some(home) = std::env::home_dir().filter(|_| is_gone)
+        && std::env::set_current_dir(&home).is_ok()
+    {
+        exit::warn(&format!("the working directory is gone; this is about {}", home.display()));
+    }
 }
 
 /// The working directory of this process. Fails when it was removed, or cannot be read.

@@ -281,7 +281,10 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<Exit, Refusal> {
     }
     let environment = Environment::of_sessions(args.session_dir.as_deref())?;
     let root = environment.settings.session_root(&environment.paths);
-    let here = if args.all { None } else { Some(compose::here()?) };
+    let gone = |refusal: Refusal| {
+        Refusal::config(format!("{}; `tau sessions --all` lists those of every directory", refusal.text))
+    };
+    let here = if args.all { None } else { Some(compose::here().map_err(gone)?) };
     let others = places(&root);
     let mut rows = all::rows(&root, &others, here.as_deref(), &environment.paths.session_index());
     others.troubles().iter().for_each(|trouble| warn(trouble));
