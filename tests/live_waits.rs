@@ -7,15 +7,15 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::answering;
 use crate::live::{Home, command, only_id, other_terminal, texts, wait_for_state};
 use crate::live_ends::process_of;
 use crate::screen::{Screen, TIMEOUT};
-use crate::support::program::{body, models_file, says, stalls};
+use crate::support::program::{body, calls, models_file, says, stalls};
 use crate::support::server::{Act, Server, answer};
-use crate::time_limit::{EndInTime, JoinInTime, RunInTime};
+use crate::time_limit::{EndInTime, JoinInTime, RunInTime, in_time};
 
 /// A home whose model is at this address, and its session in the background, which any process can continue.
 pub fn begun_with(url: &str) -> (Home, String) {
@@ -279,6 +279,43 @@ async fn a_run_that_another_screen_began_outlives_the_screen_of_its_process() {
         screen.wait_for("exit=0");
         assert_eq!(run(&["wait", &next]).0, Some(130));
     }
+}
+
+/// Once for each time, and for what waits already.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_follows_a_session_that_waits_is_told() {
+    let touch = |name: &str| calls("bash", &json!({ "command": format!("touch {name}") }));
+    let server = Server::start(vec![touch("one"), touch("two"), says("all is made")]).await;
+    let home = Home::new();
+    fs::create_dir_all(home.at("tau")).unwrap();
+    fs::write(home.at("tau/models.toml"), models_file(&server.url(), "")).unwrap();
+    let (code, out, err) = home.run(&["-b", "--permission-mode", "ask", "--model", "own/m", "begin"]);
+    assert_eq!(code, Some(0), "{err}");
+    let id = out.trim();
+    wait_for_state(home.0.path(), id, "waiting");
+    let mut following = home.command(&["logs", "-f", id]);
+    let mut following = following.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut errors = Some(BufReader::new(following.stderr.take().unwrap()));
+    let mut next_line = || {
+        let mut from = errors.take().unwrap();
+        let (line, from) = in_time("a line of tau logs", move || {
+            let mut line = String::new();
+            from.read_line(&mut line).unwrap();
+            (line, from)
+        });
+        errors = Some(from);
+        line
+    };
+    let told = format!("tau: the session waits for you: tau attach {id}\n");
+    let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
+    for (asked, next) in [("touch one", "touch two"), ("touch two", "all is made")] {
+        assert_eq!(next_line(), told);
+        screen.wait_for(asked);
+        screen.press_until("y", next);
+    }
+    assert_eq!(next_line(), "");
+    let (code, out, _) = texts(&following.output_in_time("the end of the run"));
+    assert_eq!((code, out.trim()), (Some(0), "all is made"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -204,7 +204,7 @@ fn wait_for(id: &str, in_use: &dyn Fn(&str) -> String) -> Exit {
             }
             (LiveState::Waiting, _) => {
                 if !std::mem::replace(&mut told, true) {
-                    warn(&format!("the session waits for you: tau attach {}", in_use(&named.id)));
+                    warn_of_question(&in_use(&named.id));
                 }
             }
             (_, code) => {
@@ -244,6 +244,10 @@ fn end_of_helper(file: &Path) -> Option<Exit> {
         Exit::Ok if answer.text().trim().is_empty() => Exit::Model,
         exit => exit,
     })
+}
+
+fn warn_of_question(id: &str) {
+    warn(&format!("the session waits for you: tau attach {id}"));
 }
 
 /// Tells the user that a session waits for its provider, if it does.
@@ -445,7 +449,13 @@ fn logs_of(id: &str, follows: bool) -> Exit {
             return Ok(printed);
         }
         found.iter().for_each(warn_of_retry);
-        let followed = follow(&server, &format!("/api/sessions/{}/events?after={after}", named.id)).await;
+        let is_told = found.as_ref().is_some_and(|found| found.state() == LiveState::Waiting);
+        if is_told {
+            warn_of_question(&named.id);
+        }
+        let output = Following { id: named.id.clone(), is_told, ..Following::default() };
+        let events = format!("/api/sessions/{}/events?after={after}", named.id);
+        let followed = follow(&server, &events, output).await;
         if let (Err(_), Some(found)) = (&followed, &found) {
             // One that was killed may not have ended yet.
             others::still_has(&named.environment.paths, &found.record).await;
@@ -463,9 +473,9 @@ fn logs_of(id: &str, follows: bool) -> Exit {
 }
 
 /// Prints the pieces of answers until the run ends.
-async fn follow(server: &Server, path: &str) -> Result<Exit, Refusal> {
+async fn follow(server: &Server, path: &str, mut output: Following) -> Result<Exit, Refusal> {
     let mut stream = server.events(path).await.map_err(|trouble| to_refusal(&trouble))?;
-    let (mut parser, mut output) = (SseParser::default(), Following::default());
+    let mut parser = SseParser::default();
     while let Some(bytes) = stream.chunk().await.map_err(Refusal::config)? {
         let mut text = String::new();
         let parsed = parser.push(&bytes, |frame| output.take(frame, &mut text));
@@ -479,6 +489,10 @@ async fn follow(server: &Server, path: &str) -> Result<Exit, Refusal> {
 /// The state of the output of [`follow`].
 #[derive(Default)]
 struct Following {
+    /// The session's id.
+    id: String,
+    /// Whether the user was told that it waits.
+    is_told: bool,
     /// Whether a line of the current answer is open.
     is_open: bool,
     is_over: bool,
@@ -511,6 +525,12 @@ impl Following {
                     warn_of_wait(&plain::line(&waiting(&why)), i64::try_from(delay).unwrap_or(i64::MAX));
                 }
             }
+            "approval_requested" | "extension_ui_request" if !self.is_told => {
+                self.is_told = true;
+                warn_of_question(&self.id);
+            }
+            // The model has what it waited for.
+            "message_start" => self.is_told = false,
             "gap" => {
                 warn(
                     "a part was left out, because it came faster than it was read; `tau logs` prints it all",
