@@ -156,3 +156,28 @@ fn a_session_that_is_saved_nowhere_is_not_left_running() {
     screen.type_keys("still here");
     screen.wait_for_composer("still here");
 }
+
+/// Whoever leaves last replaces nothing, and the one who only reads takes nothing.
+#[test]
+fn the_drafts_of_several_screens_come_back_on_the_next() {
+    let home = Home::new();
+    let id = home.background(&answering(Duration::from_secs(60), "never"), "take your time");
+    let line = format!("$TAU_BIN attach {id}");
+    let typed = ["first draft", "second draft", ""];
+    let screens = typed.map(|_| other_terminal(home.0.path(), &line));
+    screens.iter().for_each(|screen| screen.wait_for("take your time"));
+    for (screen, text) in screens.iter().zip(typed) {
+        screen.type_keys(text);
+        screen.wait_for(text);
+        screen.type_keys("\x18b");
+        screen.wait_for("exit=0");
+    }
+    let next = other_terminal(home.0.path(), &line);
+    next.wait_for_composer("second draft");
+    next.wait_for("draft set aside");
+    next.type_keys("\x15");
+    next.wait_until("an empty composer", |cells| !cells.contents().contains("second draft"));
+    next.type_keys("\x13");
+    next.wait_for_composer("first draft");
+    assert_eq!(home.run(&["stop", &id]).0, Some(0));
+}

@@ -19,6 +19,35 @@ pub struct ScreenPlace {
     pub top: Option<TopRow>,
 }
 
+impl ScreenPlace {
+    /// Whether it has words that nobody else knows.
+    pub fn has_words(&self) -> bool {
+        let has_draft = self.set_aside.iter().chain([&self.draft]).any(|draft| !draft.is_empty());
+        has_draft || !self.answers.is_empty()
+    }
+
+    /// This place, with everything that was written at an earlier one: one draft is in the composer, others are set aside,
+    /// and so are the words of an answer that was begun here, too.
+    pub fn with_words_of(mut self, earlier: ScreenPlace) -> ScreenPlace {
+        let ScreenPlace { draft, mut set_aside, answers, .. } = earlier;
+        for answer in answers {
+            match self.answers.iter().find(|known| known.is_to_the_question_of(&answer)) {
+                Some(known) if *known == answer => {}
+                Some(_) => set_aside.push(SavedDraft::of(answer.words())),
+                None => self.answers.push(answer),
+            }
+        }
+        match self.draft.is_empty() {
+            true => self.draft = draft,
+            false => set_aside.push(draft),
+        }
+        set_aside
+            .retain(|draft| !draft.is_empty() && *draft != self.draft && !self.set_aside.contains(draft));
+        self.set_aside.splice(..0, set_aside);
+        self
+    }
+}
+
 /// A row of the transcript, found again on another screen, where entries have other ids and the beginning may
 /// not be loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

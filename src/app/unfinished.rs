@@ -92,6 +92,21 @@ impl UnfinishedAnswer {
         }
     }
 
+    /// Whether both answer one question.
+    pub(crate) fn is_to_the_question_of(&self, other: &Self) -> bool {
+        self.question() == other.question()
+    }
+
+    /// The id of its question or call.
+    fn question(&self) -> &str {
+        match self {
+            UnfinishedAnswer::Questions { id, .. }
+            | UnfinishedAnswer::Form { id, .. }
+            | UnfinishedAnswer::Plan { id, .. } => id,
+            UnfinishedAnswer::Call { call, .. } => call,
+        }
+    }
+
     /// Its words for the model.
     pub(crate) fn words(&self) -> String {
         match self {

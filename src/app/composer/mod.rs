@@ -67,6 +67,18 @@ pub struct SavedDraft {
     cursor: (usize, usize),
 }
 
+impl SavedDraft {
+    /// A draft of this text.
+    pub(crate) fn of(text: String) -> Self {
+        SavedDraft { text, ..SavedDraft::default() }
+    }
+
+    /// Whether nothing is in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+}
+
 impl From<Draft> for SavedDraft {
     fn from(Draft { buffer, chips }: Draft) -> Self {
         SavedDraft { text: buffer.lines().join("\n"), chips, cursor: buffer.cursor() }
