@@ -189,7 +189,10 @@ pub(crate) fn open(arguments: &[OsString]) -> Exit {
             }
             Err(problem) => return fail(Exit::Config, &problem.detail),
         };
-        hosting.refresh();
+        if let Err(refusal) = hosting.announce(&live) {
+            hosting.end(Ending::AtRest).await;
+            return refusal.fail();
+        }
         tell(&live.id);
         hosting.wait_for_client(FIRST_CLIENT).await;
         let end = until_end(&mut hosting, &mut signals).await;
@@ -245,8 +248,11 @@ async fn host(
         .map_err(|error| Refusal::config(format!("cannot serve the session: {error}")))?;
     let live = hosting.hub().adopt(session).await.map_err(|problem| Refusal::config(problem.detail))?;
     // Whoever sends something to the session meanwhile finds it.
-    hosting.refresh();
-    if let Err(refusal) = send(&live, goal, prompts).await {
+    let begun = match hosting.announce(&live) {
+        Ok(()) => send(&live, goal, prompts).await,
+        Err(refusal) => Err(refusal),
+    };
+    if let Err(refusal) = begun {
         hosting.end_after(std::future::ready(()), Ending::AtRest).await;
         return Err(refusal);
     }

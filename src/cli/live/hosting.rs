@@ -13,7 +13,7 @@ use super::registry::{Ending, Keeper, Registry};
 use super::socket::LiveSocket;
 use super::{record, rights};
 use crate::compose::Setup;
-use crate::process::exit::Exit;
+use crate::process::exit::{Exit, Refusal};
 use crate::process::socket_folder;
 use crate::serve::hub::{HelperChannel, Hub, HubLimits};
 use crate::serve::live::LiveSession;
@@ -29,6 +29,8 @@ const MAX_SESSIONS: usize = 64;
 const LINGER: Duration = Duration::from_millis(200);
 /// Time after which what could not be saved is saved again.
 pub(super) const SAVE_AGAIN: Duration = Duration::from_secs(2);
+/// Time after which what could not be registered is registered again.
+const REGISTER_AGAIN: Duration = Duration::from_secs(2);
 /// Time for running work and open connections to end.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -95,6 +97,15 @@ impl Hosting {
         self.registry.update(&self.hub.all());
     }
 
+    /// Like [`Self::refresh`]. Fails when nobody can find this session: it must not begin to work then.
+    pub fn announce(&mut self, live: &LiveSession) -> Result<(), Refusal> {
+        self.refresh();
+        match live.read_facts(|facts, _| facts.unreachable.clone()) {
+            Some(why) => Err(Refusal::config(format!("cannot serve the session: {why}"))),
+            None => Ok(()),
+        }
+    }
+
     /// Sets that no front end has the sessions open any more.
     pub fn leave_front_end(&mut self) {
         self.registry.leave();
@@ -120,6 +131,7 @@ impl Hosting {
             // The hub, which is the sender, is alive.
             _ = self.changes.changed() => {}
             () = DirectoryWatch::wait_for_change(&mut self.watch) => self.bind_again(),
+            () = tokio::time::sleep(REGISTER_AGAIN), if self.registry.is_incomplete() => {}
         }
         self.refresh();
     }

@@ -3,7 +3,9 @@
 //! The screen passes on every event of its agent. Sockets and records are made beside it, after the first
 //! frame.
 
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -22,6 +24,9 @@ use crate::services::Services;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::event::SessionEvent;
+
+/// Time limit for saving what could not be saved, when the user quits.
+const SAVING: Duration = Duration::from_secs(2);
 
 /// A session of this process that other processes can attach to.
 pub(crate) struct PublishedSession {
@@ -93,9 +98,26 @@ impl PublishedSession {
         self.live.note_command(command);
     }
 
-    /// Whether the agent works, or commands or background jobs run.
+    /// Whether the agent works, commands or background jobs run, or the end is not saved.
     pub fn is_at_work(&self) -> bool {
-        self.live.read_facts(|facts, _| facts.is_at_work())
+        self.live.read_facts(|facts, _| facts.is_at_work() || facts.unsaved.is_some())
+    }
+
+    /// Why other processes cannot find it.
+    pub fn unreachable(&self) -> Option<String> {
+        self.live.read_facts(|facts, _| facts.unreachable.clone())
+    }
+
+    /// Tries to save what could not be saved; returns whether everything is saved. The caller passes on the agent's events
+    /// meanwhile.
+    pub fn save(&self) -> impl Future<Output = bool> + use<> {
+        let live = Arc::clone(&self.live);
+        async move {
+            !live.read_facts(|facts, _| facts.unsaved.is_some())
+                || tokio::time::timeout(SAVING, live.flush())
+                    .await
+                    .is_ok_and(|stored| matches!(stored, Ok(Ok(()))))
+        }
     }
 
     /// The next event that another screen caused without the agent. Safe to drop before it completes.
@@ -137,7 +159,9 @@ async fn serve(
 ) -> Exit {
     let mut current = first;
     let hosting = Hosting::start_with(setup, changes, helpers, Keeper::Screen);
+    let trouble = hosting.as_ref().err().map(io::Error::to_string);
     let mut hosting = hosting.inspect_err(hosting::unreachable).ok();
+    current.set_unreachable(trouble.clone());
     if let Some(hosting) = &mut hosting {
         hosting.hub().add(Arc::clone(&current));
         hosting.refresh();
@@ -150,6 +174,7 @@ async fn serve(
         match order {
             Some(Order::Replace(next)) => {
                 own_flags::keep(&next);
+                next.set_unreachable(trouble.clone());
                 if let Some(hosting) = &mut hosting {
                     hosting.hub().forget(&current.id);
                     hosting.hub().add(Arc::clone(&next));

@@ -67,6 +67,8 @@ pub(crate) struct Registry {
     /// The sessions, also those that have just ended.
     open: HashMap<String, (Arc<LiveSession>, Registration)>,
     others: Arc<Others>,
+    /// Whether a session could not be registered.
+    is_incomplete: bool,
     /// The kept modes of sessions, and whether no terminal shows them.
     modes: HashMap<String, (PermissionMode, bool)>,
 }
@@ -83,6 +85,7 @@ impl Registry {
             token,
             keeper,
             open: HashMap::new(),
+            is_incomplete: false,
             others,
             modes: HashMap::new(),
         }
@@ -103,9 +106,15 @@ impl Registry {
         matches!(self.keeper, Keeper::Nobody | Keeper::Server)
     }
 
-    /// Writes what has changed of these sessions, which are all. A record that cannot be written is missing in
-    /// lists; the session is not affected.
+    /// Whether a session could not be registered: it is tried again.
+    pub fn is_incomplete(&self) -> bool {
+        self.is_incomplete
+    }
+
+    /// Writes what has changed of these sessions, which are all. One whose record cannot be written is missing in
+    /// lists, and says why to its front end.
     pub fn update(&mut self, all: &[Arc<LiveSession>]) {
+        self.is_incomplete = false;
         let has_ended = |id: &String| !all.iter().any(|live| live.id == *id);
         let ended: Vec<String> = self.open.keys().filter(|id| has_ended(id)).cloned().collect();
         for id in ended {
@@ -125,17 +134,30 @@ impl Registry {
             if !is_seen && record.state == LiveState::Waiting && record.parent.is_none() {
                 self.announce(&record);
             }
-            let written = match self.open.get_mut(&live.id) {
-                Some((_, open)) => open.update(record),
-                None => {
-                    let new = Registration::new(&self.paths, record);
-                    let open = |registered| (Arc::clone(live), registered);
-                    new.map(|registered| drop(self.open.insert(live.id.clone(), open(registered))))
+            match self.open.get_mut(&live.id) {
+                Some((_, open)) => {
+                    if let Err(error) = open.update(record) {
+                        tracing::warn!(%error, "the record of a live session could not be written");
+                    }
                 }
-            };
-            if let Err(error) = written {
-                tracing::warn!(%error, "the record of a live session could not be written");
+                None => self.register(live, record),
             }
+        }
+    }
+
+    fn register(&mut self, live: &Arc<LiveSession>, record: LiveRecord) {
+        let trouble = match Registration::new(&self.paths, record) {
+            Ok(registered) => {
+                self.open.insert(live.id.clone(), (Arc::clone(live), registered));
+                None
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        self.is_incomplete |= trouble.is_some();
+        if live.set_unreachable(trouble.clone())
+            && let Some(error) = trouble
+        {
+            tracing::warn!(error, "a live session could not be registered");
         }
     }
 

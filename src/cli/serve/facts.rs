@@ -50,6 +50,8 @@ pub(crate) struct Facts {
     pub unsaved: Option<String>,
     /// Whether its process waits until it can be saved.
     pub is_saving: bool,
+    /// Why other processes cannot find it.
+    pub unreachable: Option<String>,
     /// The sentence about the interruption of its last run, until there is another.
     pub interruption: Option<&'static str>,
     /// The events from which a client that has read the messages must start, to get incomplete ones, too: an

@@ -541,6 +541,14 @@ impl LiveSession {
         is_saved
     }
 
+    /// Sets why other processes cannot find it, or that they can; returns whether that is news.
+    pub fn set_unreachable(&self, why: Option<String>) -> bool {
+        let unreachable = &mut self.state.lock().facts.unreachable;
+        let is_news = *unreachable != why;
+        *unreachable = why;
+        is_news
+    }
+
     /// Waits until nothing is running. Fails when the agent has ended.
     pub async fn idle(&self) -> Result<(), AgentEnded> {
         self.ask(ask::Idle).await.map(drop)
