@@ -134,6 +134,8 @@ mod side_questions;
 mod soak;
 mod ssh;
 mod status_line;
+#[cfg(target_os = "linux")]
+mod stops;
 mod support;
 mod system_prompt;
 mod terminal_screen;

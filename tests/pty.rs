@@ -28,7 +28,7 @@ const MODES: [(&str, &str); 8] = [
 const SHELL: &str = "/bin/sh";
 
 /// Waits for the composer.
-fn ready(screen: &Screen) {
+pub(crate) fn ready(screen: &Screen) {
     screen.wait_until("composer", |cells| {
         cells.alternate_screen() && !cells.hide_cursor() && cells.contents().contains('>')
     });
@@ -225,58 +225,6 @@ fn it_can_be_suspended_and_brought_back() {
     screen.type_keys("\x04");
     screen.wait_for("exit=0");
     assert!(screen.settings_are_as_before());
-}
-
-/// Only the process that the shell waits for is stopped, as by `kill -STOP` with the number that `jobs` shows.
-#[cfg(target_os = "linux")]
-#[test]
-fn it_is_back_after_a_stop_that_it_cannot_catch() {
-    let script = "set -m; \"$TAU_BIN\"; echo stopped; read answer; fg; echo \"exit=$? after $answer\"; cat";
-    let screen = Screen::program(Path::new("/bin/bash"), &["-c", script], 80, 24);
-    ready(&screen);
-    screen.type_keys("kept");
-    screen.wait_for("kept");
-    let shell = screen.pid().as_raw_nonzero();
-    let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
-    let waiter = children.split_whitespace().next().unwrap().parse().unwrap();
-    rustix::process::kill_process(rustix::process::Pid::from_raw(waiter).unwrap(), Signal::STOP).unwrap();
-    screen.wait_for("stopped");
-    // It is for the shell.
-    screen.type_keys("line\n");
-    screen.wait_until("the screen again", |cells| !cells.contents().contains("stopped"));
-    for _ in 0..4 {
-        screen.type_keys("\x7f");
-    }
-    screen.wait_until("an empty composer", |cells| !cells.contents().contains("kept"));
-    screen.type_keys("\x04");
-    screen.wait_for("exit=0 after line");
-}
-
-/// A request from outside, to the whole job as by `kill -TSTP %1` or to the process that the shell waits for, stops it
-/// once.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_request_to_stop_stops_it_once() {
-    let script = "set -m; \"$TAU_BIN\"; for n in $(seq 99); do echo \"stop $n\"; read answer; fg; done";
-    let screen = Screen::program(Path::new("/bin/bash"), &["-c", script], 80, 24);
-    ready(&screen);
-    let shell = screen.pid().as_raw_nonzero();
-    let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
-    let waiter = children.split_whitespace().next().unwrap().parse().unwrap();
-    let waiter = rustix::process::Pid::from_raw(waiter).unwrap();
-    for round in 1..=8 {
-        match round % 2 {
-            0 => rustix::process::kill_process(waiter, Signal::TSTP).unwrap(),
-            _ => rustix::process::kill_process_group(waiter, Signal::TSTP).unwrap(),
-        }
-        screen.wait_for(&format!("stop {round}"));
-        screen.type_keys("\n");
-        screen.wait_until("the screen again", |cells| cells.alternate_screen());
-        screen.type_keys(&format!("round {round}"));
-        screen.wait_for(&format!("round {round}"));
-        screen.type_keys("\x15");
-        ready(&screen);
-    }
 }
 
 #[test]

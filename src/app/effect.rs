@@ -34,7 +34,10 @@ pub enum Effect {
     Background,
     /// Leave this session, running if it is at work, and open the live session of this id.
     OpenLive(String),
+    /// Quit, unless the end of the session cannot be saved; see [`super::Msg::QuitUnsaved`].
     Quit,
+    /// Quit, and lose what cannot be saved.
+    Abandon,
 }
 
 impl<C: Into<AgentCommand>> From<C> for Effect {

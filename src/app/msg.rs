@@ -64,4 +64,6 @@ pub enum Msg {
     Started { text: String, images: Vec<Block> },
     /// The program was continued after a stop; the screen is drawn again.
     Continued,
+    /// The session could not be saved when the user quit.
+    QuitUnsaved,
 }

@@ -1,4 +1,4 @@
-//! The question what becomes of background jobs and attempts when the user quits.
+//! The question what becomes of background jobs, attempts and unsaved messages when the user quits.
 
 use super::list_keys::choice_key;
 use crate::key::Key;
@@ -13,6 +13,8 @@ pub(crate) enum LeaveChoice {
     Stop,
     /// Stop the jobs that are not kept; the session continues with the others, without the screen.
     StopOthers,
+    /// Quit without what cannot be saved.
+    Lose,
     /// The session continues without the screen.
     Leave,
     Stay,
@@ -29,6 +31,7 @@ impl LeaveChoice {
                 return format!("Stop the other; leave {kept} in the background");
             }
             LeaveChoice::StopOthers => return format!("Stop the others; leave {kept} in the background"),
+            LeaveChoice::Lose => "Quit and lose them",
             LeaveChoice::Leave => "Leave the session running in the background",
             LeaveChoice::Stay => "Stay here",
         };
@@ -64,6 +67,22 @@ impl LeaveView {
         let choices: Vec<LeaveChoice> = choices.into_iter().flatten().collect();
         let options = choices.iter().map(|choice| choice.text(jobs + attempts, kept)).collect();
         LeaveView { question: Question::Select { title, options }, selected: 0, choices }
+    }
+
+    /// The question about messages that cannot be saved.
+    pub(crate) fn about_loss(can_leave: bool) -> Self {
+        let leave = Some(LeaveChoice::Leave).filter(|_| can_leave);
+        let choices: Vec<LeaveChoice> =
+            [Some(LeaveChoice::Lose), leave, Some(LeaveChoice::Stay)].into_iter().flatten().collect();
+        let title = "The last messages of this session cannot be saved.".to_owned();
+        let options = choices.iter().map(|choice| choice.text(0, 0)).collect();
+        let selected = choices.len().saturating_sub(1);
+        LeaveView { question: Question::Select { title, options }, selected, choices }
+    }
+
+    /// Whether it is about messages that cannot be saved.
+    pub(crate) fn is_about_loss(&self) -> bool {
+        self.choices.contains(&LeaveChoice::Lose)
     }
 
     /// Asks about what runs now; the mark stays on its answer.

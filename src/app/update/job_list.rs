@@ -146,9 +146,15 @@ fn question(model: &Model) -> Result<LeaveView, Box<Effect>> {
     Ok(LeaveView::new(count, kept, attempts, can_leave))
 }
 
+/// Asks whether to quit although the end of the session cannot be saved.
+pub(super) fn ask_about_loss(model: &mut Model) {
+    let can_leave = model.status.mirror.session.file.is_some() && model.attempts.is_none();
+    model.overlays.push(Overlay::Leave(LeaveView::about_loss(can_leave)));
+}
+
 /// Has the question tell what runs now, if it is open; it closes once there is nothing to decide.
 pub(super) fn follow_question(model: &mut Model) {
-    let is_question = |overlay: &Overlay| matches!(overlay, Overlay::Leave(_));
+    let is_question = |overlay: &Overlay| matches!(overlay, Overlay::Leave(view) if !view.is_about_loss());
     let Some(at) = model.overlays.iter().position(is_question) else { return };
     match question(model) {
         Ok(now) => {
@@ -167,6 +173,7 @@ pub(super) fn follow_question(model: &mut Model) {
 pub(super) fn leave_key(model: &mut Model, mut view: LeaveView, key: Key, effects: &mut Vec<Effect>) {
     match view.key(key) {
         KeyOutcome::Done(LeaveChoice::Stop) => effects.push(Effect::Quit),
+        KeyOutcome::Done(LeaveChoice::Lose) => effects.push(Effect::Abandon),
         KeyOutcome::Done(LeaveChoice::StopOthers) => {
             let others = model.status.mirror.jobs.iter().filter(|job| job.is_running() && !job.kept);
             effects.extend(others.map(|job| ShellCommand::StopJob { job: job.id }.into()));

@@ -126,6 +126,7 @@ pub fn update(mut model: Model, stamped: StampedMsg) -> (Model, Vec<Effect>) {
             offers::prompt(&mut model, text, images, Queue::FollowUp, &mut effects);
         }
         Msg::Continued => {}
+        Msg::QuitUnsaved => job_list::ask_about_loss(&mut model),
     }
     overlays::enter_again(&mut model, &mut effects);
     job_list::follow_question(&mut model);

@@ -33,6 +33,7 @@ mod linux {
     use std::sync::OnceLock;
 
     use crate::tui::modes::{self, SetModes};
+    use crate::tui::output;
     use nix::libc;
     use rustix::process::{Signal, getpid, getppid, kill_process, set_parent_process_death_signal, setsid};
 
@@ -152,7 +153,8 @@ mod linux {
     /// meant both. This process may be stopped by the child, and continued, before it passes on the request to stop.
     fn is_news(number: libc::c_int, child: libc::pid_t) -> bool {
         match number {
-            libc::SIGCONT => is_stopped(child),
+            // In the background, it has to know that the terminal is not its own.
+            libc::SIGCONT => is_stopped(child) || output::is_of_others(),
             libc::SIGTSTP => !is_continued(),
             _ => true,
         }

@@ -48,6 +48,6 @@ fn is_text(event: &TerminalEvent) -> bool {
         | TerminalEvent::FocusLost
         | TerminalEvent::Answer(_)
         | TerminalEvent::Clipboard(_) => true,
-        TerminalEvent::Mouse(_) | TerminalEvent::Ended => false,
+        TerminalEvent::Mouse(_) | TerminalEvent::Taken | TerminalEvent::Ended => false,
     }
 }

@@ -18,6 +18,8 @@ pub enum TerminalEvent {
     Answer(TerminalAnswer),
     /// The terminal answered a query about its clipboard.
     Clipboard(ClipboardAnswer),
+    /// Another program of the shell has the terminal; what is typed is for that.
+    Taken,
     /// The terminal is closed; no events follow.
     Ended,
 }

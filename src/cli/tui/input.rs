@@ -12,12 +12,12 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::decode::InputDecoder;
 use super::event::TerminalEvent;
+use super::output;
 use tau_tools::process::pty::watch_descriptor;
 
 /// Size of a read in bytes; a terminal rarely has more than 4 KB.
@@ -80,8 +80,10 @@ impl TerminalInput {
                     }
                 },
             };
-            if read.is_err() {
-                return TerminalEvent::Ended;
+            match read {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => return TerminalEvent::Taken,
+                Err(_) => return TerminalEvent::Ended,
             }
         }
     }
@@ -120,8 +122,12 @@ impl TerminalInput {
 }
 
 /// Reads available bytes; "would block" if there are none, even from a terminal that would block the reader.
-/// Zero bytes are a Ctrl+D that was typed before the terminal was raw.
+/// Zero bytes are a Ctrl+D that was typed before the terminal was raw. Fails with `ResourceBusy` while another program of
+/// the shell has the terminal: a read would stop this process.
 fn read_ready(terminal: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    if output::is_of_others() {
+        return Err(io::ErrorKind::ResourceBusy.into());
+    }
     let mut polled = [PollFd::new(&terminal, PollFlags::IN)];
     match rustix::event::poll(&mut polled, Some(&Timespec::default())) {
         Ok(0) | Err(Errno::INTR) => return Err(io::ErrorKind::WouldBlock.into()),
@@ -131,12 +137,6 @@ fn read_ready(terminal: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> 
     let [found] = polled.map(|fd| fd.revents());
     if found.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
         return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    // The shell took the terminal when only the process that it waits for was stopped: what is typed is for the
-    // shell. A read would stop this process as well, and then be one of whole lines.
-    if rustix::termios::tcgetpgrp(terminal).is_ok_and(|owner| owner != rustix::process::getpgrp()) {
-        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::TTIN);
-        return Err(io::ErrorKind::WouldBlock.into());
     }
     match rustix::io::read(terminal, buffer) {
         Err(Errno::INTR | Errno::AGAIN) => Err(io::ErrorKind::WouldBlock.into()),

@@ -176,7 +176,8 @@ impl LiveScreen {
                 self.tty.questions.on_clipboard_answer(answer);
                 Ok(())
             }
-            TerminalEvent::Ended => Ok(()),
+            // The loop notices that the terminal is not tau's.
+            TerminalEvent::Taken | TerminalEvent::Ended => Ok(()),
         }
     }
 

@@ -142,6 +142,10 @@ pub(crate) fn enter_raw() -> io::Result<()> {
 }
 
 fn leave_raw() {
+    // The shell has set its own, and the system would stop whoever changes them.
+    if output::is_of_others() {
+        return;
+    }
     // A panic while the lock is held must not keep the terminal from being restored.
     let Some(former) = FORMER.try_lock() else { return };
     if let Some(former) = former.as_ref().filter(|_| unset(TerminalMode::Raw).is_some()) {

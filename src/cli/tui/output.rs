@@ -73,6 +73,12 @@ pub fn terminal() -> BorrowedFd<'static> {
     }
 }
 
+/// Whether another program of the shell has the terminal, to which input and settings belong then.
+pub(crate) fn is_of_others() -> bool {
+    let owner = rustix::termios::tcgetpgrp(rustix::stdio::stdin());
+    owner.is_ok_and(|owner| owner != rustix::process::getpgrp())
+}
+
 /// Writes as much of `bytes` as possible within `patience`; returns the number of bytes. Fails when the
 /// terminal is gone.
 pub(crate) fn write_within(fd: BorrowedFd<'_>, bytes: &[u8], patience: Duration) -> io::Result<usize> {

@@ -1,6 +1,9 @@
 //! The screen's loop: waits for keys, signals, the agent and replies; carries out effects.
 
 mod end;
+mod handover;
+mod leaving;
+mod may_leave;
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,7 +21,7 @@ use super::pacing::FramePacer;
 use super::pictures::FinishedPicture;
 use super::questions::ClipboardAsk;
 use super::requests::{RequestRunner, place_label};
-use super::terminal::{self, SuspendOutcome};
+use super::terminal;
 use super::theme_files::ThemeFiles;
 use crate::live::published::PublishedSession;
 use crate::live::{own_flags, record};
@@ -32,17 +35,22 @@ use tau_agent::{AgentCommand, AgentEvent};
 use tau_app::connection::Connection;
 use tau_app::geometry::Size;
 use tau_app::request::{ScreenReply, ScreenRequest, Ticket};
+use tau_app::screen_place::ScreenPlace;
 use tau_app::{Effect, Msg};
 use tau_protocol::command::{SessionChange, SessionCommand};
 use tau_protocol::event::{NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
 use tau_protocol::screen_settings::OnHangup;
 use tau_protocol::session_row::SessionOrigin;
 
+use leaving::Leaving;
+
 /// Maximum number of agent events taken before keys are checked again, and the maximum time for them.
 const EVENT_BATCH: usize = 512;
 const BATCH_TIME: Duration = Duration::from_millis(1);
 /// Maximum size of joined pieces of a text, in bytes.
 const JOINED: usize = 16 * 1024;
+/// Time after which tau looks whether the shell has given the terminal back.
+const BACK_LOOK: Duration = Duration::from_millis(200);
 
 /// The running front end.
 pub struct Shell {
@@ -65,6 +73,10 @@ pub struct Shell {
     /// The session as other processes of the user reach it.
     published: Option<PublishedSession>,
     on_hangup: OnHangup,
+    /// The place that is lost with the screen, as the user was told.
+    unkept: Option<ScreenPlace>,
+    /// Whether the place of the screen is kept already.
+    is_kept: bool,
     /// Messages of work in the background.
     news: mpsc::Receiver<String>,
     /// Events of the terminal that arrived during the wait for its answer.
@@ -97,41 +109,6 @@ pub(super) enum ScreenEnd {
     Running(JoinHandle<Exit>, Option<String>),
 }
 
-/// A way to leave the session.
-enum Leaving {
-    /// It ends with the program, in this way.
-    End(Exit),
-    /// It continues if it is at work, and the terminal gets its prompt back.
-    Background,
-    /// It continues if it is at work, and the live session of this id is opened.
-    Open(String),
-}
-
-impl Leaving {
-    fn exit(&self) -> Exit {
-        match self {
-            Leaving::End(exit) => *exit,
-            Leaving::Background | Leaving::Open(_) => Exit::Ok,
-        }
-    }
-
-    /// Whether the session continues, if it is at work.
-    fn continues(&self, on_hangup: OnHangup) -> bool {
-        match self {
-            Leaving::End(exit) => *exit == Exit::HungUp && on_hangup == OnHangup::Continue,
-            Leaving::Background | Leaving::Open(_) => true,
-        }
-    }
-
-    /// The session that is opened next.
-    fn next(self) -> Option<String> {
-        match self {
-            Leaving::Open(id) => Some(id),
-            Leaving::End(_) | Leaving::Background => None,
-        }
-    }
-}
-
 /// A cause of waking the loop.
 enum Wake {
     Terminal(TerminalEvent),
@@ -153,6 +130,8 @@ enum Wake {
     Themes,
     Tick,
     FrameDue,
+    /// The shell may have given the terminal back.
+    BackLook,
     /// Events of the agent are taken again.
     WindowEnded,
     /// The agent accepts commands again.
@@ -196,6 +175,8 @@ impl Shell {
             connection,
             published,
             on_hangup: on_hangup.unwrap_or_default(),
+            unkept: None,
+            is_kept: false,
             news,
             held,
         })
@@ -207,7 +188,8 @@ impl Shell {
         let leaving = self.run_loop().await.unwrap_or(Leaving::End(Exit::HungUp));
         if leaving.continues(self.on_hangup)
             && self.is_at_work()
-            && let Some(published) = self.published.take()
+            // One that nobody could find or stop would run on unseen.
+            && let Some(published) = self.published.take_if(|published| published.unreachable().is_none())
         {
             return ScreenEnd::Running(self.leave(published).await, leaving.next());
         }
@@ -236,10 +218,6 @@ impl Shell {
         (id != published.id() && own_flags::has_own_rights(&setup, &id)).then_some(id)
     }
 
-    fn is_at_work(&self) -> bool {
-        waiter::can_leave() && self.published.as_ref().is_some_and(PublishedSession::is_at_work)
-    }
-
     async fn run_loop(&mut self) -> io::Result<Leaving> {
         let mut tick: Option<(u64, Instant)> = None;
         loop {
@@ -247,16 +225,22 @@ impl Shell {
                 return Ok(leaving);
             }
             let wants = self.screen.wants();
-            self.screen.show_title(&wants.title)?;
-            self.screen.tty.show_progress(wants.progress)?;
-            self.screen.tty.shape_cursor(wants.cursor)?;
-            self.screen.ask(wants.background)?;
+            let is_away = self.screen.tty.is_away();
+            if !is_away {
+                self.screen.show_title(&wants.title)?;
+                self.screen.tty.show_progress(wants.progress)?;
+                self.screen.tty.shape_cursor(wants.cursor)?;
+                self.screen.ask(wants.background)?;
+            }
             tick = match (wants.tick, tick) {
                 (Some(period), Some((known, at))) if known == period => Some((period, at)),
                 (Some(period), _) => Some((period, Instant::now() + Duration::from_millis(period))),
                 (None, _) => None,
             };
-            let due = self.screen.needs_draw().then(|| self.pacer.frame_at());
+            let due = match is_away {
+                true => Some((Instant::now() + BACK_LOOK, Wake::BackLook)),
+                false => self.screen.needs_draw().then(|| (self.pacer.frame_at(), Wake::FrameDue)),
+            };
             let wake = self.wait(tick.map(|(_, at)| at), due).await;
             let at_once = matches!(wake, Wake::Terminal(_) | Wake::FrameDue | Wake::Signal(_));
             let mut user_came = matches!(wake, Wake::Terminal(_));
@@ -266,7 +250,8 @@ impl Shell {
             if let Some(exit) = self.on_wake(wake)? {
                 return Ok(Leaving::End(exit));
             }
-            if self.screen.needs_draw() && (at_once || Instant::now() >= self.pacer.frame_at()) {
+            let is_due = at_once || Instant::now() >= self.pacer.frame_at();
+            if is_due && self.screen.needs_draw() && !self.screen.tty.is_away() {
                 // A key that arrived in the meantime is shown in the same frame, unless it must wait for an
                 // effect.
                 if self.screen.effects.is_empty()
@@ -290,7 +275,7 @@ impl Shell {
 
     /// Waits for a fact. There is one timer, as each costs extra wake-ups: while the agent's events are taken
     /// in windows, a tick waits for the end of the window.
-    async fn wait(&mut self, tick: Option<Instant>, due: Option<Instant>) -> Wake {
+    async fn wait(&mut self, tick: Option<Instant>, due: Option<(Instant, Wake)>) -> Wake {
         if let Some(event) = self.held.pop_front() {
             return Wake::Terminal(event);
         }
@@ -298,8 +283,9 @@ impl Shell {
         let window = Some(self.pacer.listen_at()).filter(|end| *end > now && !self.agent_gone);
         let listens = window.is_none() && !self.agent_gone;
         let tick = tick.max(tick.and(window));
-        let alarms = [(due, Wake::FrameDue), (tick, Wake::Tick), (window, Wake::WindowEnded)];
-        let alarm = alarms.into_iter().filter_map(|(at, wake)| Some((at?, wake))).min_by_key(|(at, _)| *at);
+        let is_away = matches!(due, Some((_, Wake::BackLook)));
+        let alarms = [due, tick.map(|at| (at, Wake::Tick)), window.map(|at| (at, Wake::WindowEnded))];
+        let alarm = alarms.into_iter().flatten().min_by_key(|(at, _)| *at);
         let alarm = async {
             match alarm {
                 Some((at, wake)) => {
@@ -313,7 +299,7 @@ impl Shell {
             biased;
             () = crash::wait_for_crash() => Wake::Crashed,
             caught = self.signals.next() => Wake::Signal(caught),
-            event = self.input.next() => Wake::Terminal(event),
+            event = self.input.next(), if !is_away => Wake::Terminal(event),
             Some((ticket, reply)) = self.replies.recv() => Wake::Reply(ticket, reply),
             Some(ask) = self.requests.next_ask() => Wake::ClipboardAsked(ask),
             done = self.screen.pictures.next() => Wake::Picture(done),
@@ -355,6 +341,11 @@ impl Shell {
             Wake::FrameDue => {
                 self.send_waiting();
                 self.take_events()?;
+            }
+            Wake::BackLook => {
+                if self.screen.tty.come_back()? {
+                    self.screen.fold(Msg::Continued)?;
+                }
             }
             Wake::WindowEnded => self.take_events()?,
             Wake::AgentReady => self.send_waiting(),
@@ -402,8 +393,9 @@ impl Shell {
             }
             CaughtSignal::Suspend => self.screen.effects.push_back(Effect::Suspend),
             CaughtSignal::Continue => {
-                self.screen.tty.resume()?;
-                self.screen.fold(Msg::Continued)?;
+                if self.screen.tty.resume()? {
+                    self.screen.fold(Msg::Continued)?;
+                }
             }
             CaughtSignal::Interrupt
             | CaughtSignal::Terminate
@@ -482,12 +474,28 @@ impl Shell {
     async fn perform(&mut self) -> io::Result<Option<Leaving>> {
         while let Some(effect) = self.screen.effects.pop_front() {
             match effect {
-                Effect::Quit => return Ok(Some(Leaving::End(Exit::Ok))),
-                Effect::Background => return Ok(Some(Leaving::Background)),
-                Effect::OpenLive(id) => return Ok(Some(Leaving::Open(id))),
+                Effect::Quit => {
+                    if self.may_quit().await? {
+                        return Ok(Some(Leaving::End(Exit::Ok)));
+                    }
+                }
+                Effect::Abandon => return Ok(Some(Leaving::End(Exit::Ok))),
+                Effect::Background => {
+                    if self.may_leave().await? {
+                        return Ok(Some(Leaving::Background));
+                    }
+                }
+                Effect::OpenLive(id) => {
+                    if self.may_leave().await? {
+                        return Ok(Some(Leaving::Open(id)));
+                    }
+                }
                 Effect::Agent(command) => {
                     if let Some(id) = self.opens_elsewhere(&command) {
-                        return Ok(Some(Leaving::Open(id)));
+                        if self.may_leave().await? {
+                            return Ok(Some(Leaving::Open(id)));
+                        }
+                        continue;
                     }
                     if let Some(published) = &self.published {
                         published.note_command(&command);
@@ -528,62 +536,6 @@ impl Shell {
                 return self.outbox.push_front(command);
             }
         }
-    }
-
-    /// Waits briefly for a pending answer of the terminal: the next program on the terminal would treat it as
-    /// typed. Other events are held.
-    async fn await_answer(&mut self) -> io::Result<()> {
-        while let Some(due) = self.screen.tty.questions.due(Instant::now()) {
-            match tokio::time::timeout_at(due.into(), self.input.next()).await {
-                Ok(answer @ (TerminalEvent::Answer(_) | TerminalEvent::Clipboard(_))) => {
-                    self.screen.take(answer)?;
-                }
-                Ok(TerminalEvent::Ended) => {
-                    self.held.push_back(TerminalEvent::Ended);
-                    break;
-                }
-                Ok(other) => self.held.push_back(other),
-                Err(_) => break,
-            }
-        }
-        Ok(())
-    }
-
-    async fn suspend(&mut self) -> io::Result<()> {
-        self.await_answer().await?;
-        let outcome = self.screen.tty.suspend()?;
-        self.signals.forget_stop();
-        match outcome {
-            SuspendOutcome::Back => self.screen.fold(Msg::Continued),
-            SuspendOutcome::NoShell => Ok(()),
-        }
-    }
-
-    /// Gives the terminal to the user's editor. The agent's events are taken in the meantime. Of the signals that a
-    /// terminal sends to all its programs, Ctrl+C and Ctrl+\ are for the editor, and Ctrl+Z stops tau with it.
-    /// Returns tau's end after a signal that ends it.
-    async fn edit(&mut self, ticket: Ticket, request: ScreenRequest) -> io::Result<Option<Exit>> {
-        self.await_answer().await?;
-        self.screen.tty.leave();
-        let mut editing = Box::pin(self.requests.run_here(request));
-        let reply = loop {
-            tokio::select! {
-                reply = &mut editing => break reply,
-                event = self.agent.events.recv(), if !self.agent_gone => self.on_agent_event(event)?,
-                caught = self.signals.next() => match caught {
-                    CaughtSignal::Suspend => {
-                        terminal::stop_group()?;
-                        self.signals.forget_stop();
-                    }
-                    CaughtSignal::Interrupt | CaughtSignal::Fatal(CaughtSignal::QUIT) | CaughtSignal::Continue | CaughtSignal::Resize => {}
-                    CaughtSignal::Terminate | CaughtSignal::HangUp | CaughtSignal::Pipe | CaughtSignal::Fatal(_) => return Ok(caught.exit()),
-                },
-            }
-        };
-        self.screen.tty.resume()?;
-        self.screen.fold(Msg::Continued)?;
-        self.screen.fold(Msg::Finished(ticket, reply))?;
-        Ok(None)
     }
 }
 

@@ -20,7 +20,7 @@ use rustix::termios::{QueueSelector, tcflush};
 
 use super::announce::Announcer;
 use super::modes::{self, TerminalMode};
-use super::output::TerminalWriter;
+use super::output::{TerminalWriter, is_of_others};
 use super::questions::{ClipboardAsk, Questions, TerminalQuestion};
 use super::widths::Widths;
 pub use crate::process::plain::line as plain;
@@ -90,6 +90,8 @@ pub struct Tty {
     progress: Option<Instant>,
     /// [`Tty::suspend`] returned; the signal that continued the program must still be reported.
     continued: bool,
+    /// Another program of the shell has the terminal, which is not written to meanwhile.
+    away: bool,
     /// Its width of characters.
     widths: Widths,
     /// The queries sent to the terminal.
@@ -111,6 +113,7 @@ impl Tty {
             announcer: Announcer::default(),
             progress: None,
             continued: false,
+            away: false,
             widths: Widths::default(),
             questions: Questions::default(),
             scratch: Vec::with_capacity(16 * 1024),
@@ -201,36 +204,56 @@ impl Tty {
     /// Leaves, and prints lines below the prompt. Fails when the terminal is gone.
     pub(crate) fn farewell(mut self, lines: &[String]) -> io::Result<()> {
         self.leave();
+        self.away = false;
         let text: String = lines.iter().map(|line| format!("{}\r\n", plain(line))).collect();
         self.send(text.as_bytes())
     }
 
-    /// Gives the terminal back, stops this program's process group, and takes the terminal again when the
-    /// shell continues it in the foreground. Fails when the terminal is gone.
+    /// Gives the terminal back, and stops this program's process group until somebody continues it: takes the terminal
+    /// again if the shell does so in the foreground. Fails when the terminal is gone.
     pub fn suspend(&mut self) -> io::Result<SuspendOutcome> {
         if !has_shell() {
             return Ok(SuspendOutcome::NoShell);
         }
         self.leave();
-        loop {
-            rustix::process::kill_current_process_group(Signal::STOP)?;
-            // Continued in the background (`bg`): the terminal must not be touched.
-            if in_foreground() {
-                break;
-            }
+        rustix::process::kill_current_process_group(Signal::STOP)?;
+        self.continued = true;
+        self.away = is_of_others();
+        if self.away {
+            return Ok(SuspendOutcome::Away);
         }
         self.take_back()?;
-        self.continued = true;
         Ok(SuspendOutcome::Back)
     }
 
     /// Takes the terminal again after it was given back, or after the program was stopped by a signal that
-    /// cannot be caught. The next frame is a complete one. Fails when the terminal is gone.
-    pub fn resume(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.continued) || !in_foreground() {
-            return Ok(());
+    /// cannot be caught; in the background, leaves it to the shell. The next frame is a complete one. Returns whether the
+    /// terminal is tau's. Fails when the terminal is gone.
+    pub fn resume(&mut self) -> io::Result<bool> {
+        if std::mem::take(&mut self.continued) {
+            return Ok(!self.away);
         }
-        self.take_back()
+        self.away = is_of_others();
+        if !self.away {
+            self.take_back()?;
+        }
+        Ok(!self.away)
+    }
+
+    /// Whether the shell has the terminal, also since just now. What it has written there stays.
+    pub(super) fn is_away(&mut self) -> bool {
+        self.away |= is_of_others();
+        self.away
+    }
+
+    /// Takes the terminal again if the shell has given it back without a signal, as to a job that runs; returns whether it
+    /// has. Fails when the terminal is gone.
+    pub(super) fn come_back(&mut self) -> io::Result<bool> {
+        if !self.away || is_of_others() {
+            return Ok(false);
+        }
+        self.continued = false;
+        self.resume()
     }
 
     /// Sets every mode again. Raw mode is not left in between: keys typed just then would be read as lines.
@@ -249,7 +272,7 @@ impl Tty {
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if bytes.is_empty() {
+        if bytes.is_empty() || self.away {
             return Ok(());
         }
         self.output.send(bytes, TIMEOUT).map(|_| ())
@@ -267,6 +290,8 @@ impl Drop for Tty {
 pub enum SuspendOutcome {
     /// The program was suspended, and is back.
     Back,
+    /// The program was suspended, and continues in the background.
+    Away,
     /// There is no shell that could continue it; nothing was done.
     NoShell,
 }
@@ -289,9 +314,4 @@ pub(super) fn stop_group() -> io::Result<()> {
 fn has_shell() -> bool {
     let group = rustix::process::getpgrp();
     rustix::process::getsid(None).is_ok_and(|session| session != group)
-}
-
-fn in_foreground() -> bool {
-    let owner = rustix::termios::tcgetpgrp(super::output::terminal());
-    owner.is_ok_and(|owner| owner == rustix::process::getpgrp())
 }

@@ -1,5 +1,6 @@
 //! The end of the screen: shuts down the agent and restores the terminal.
 
+use std::io;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -7,7 +8,6 @@ use tokio::task::JoinHandle;
 use super::Shell;
 use crate::attach::server::Server;
 use crate::compose::session_lookup::short_id;
-use crate::live::kept_screen;
 use crate::live::published::{OtherSessions, PublishedSession, ScreenEnding};
 use crate::live::registry::Ending;
 use crate::process::exit::Exit;
@@ -42,8 +42,7 @@ impl Shell {
             Some(published) => published.end(ending_of(exit)).await,
             None => OtherSessions::default(),
         };
-        let unkept = self.keep_attached_screen();
-        self.keep_drafts();
+        let unkept = self.keep_attached_screen().or(self.keep_drafts());
         let connection = self.connection.as_ref().map(|connection| connection.borrow().clone());
         let connection = connection.unwrap_or_default();
         let attached =
@@ -75,6 +74,7 @@ impl Shell {
         match attached {
             Some(line) => lines.extend([Some(line), unkept].into_iter().flatten()),
             None => {
+                lines.extend(unkept);
                 lines.extend(stopped.lines());
                 lines.extend(of_attempts);
                 lines.extend(self.screen.model().and_then(cost_line));
@@ -123,29 +123,25 @@ impl Shell {
         jobs.iter().filter(|job| job.is_running()).flat_map(line).collect()
     }
 
-    /// Adds what was written and not sent to the history of prompts, unless the next screen restores it.
-    fn keep_drafts(&self) {
-        let Some(place) = self.screen.model().map(screen_place).filter(|_| self.requests.server().is_none())
-        else {
-            return;
-        };
+    /// Adds what was written and not sent to the history of prompts, unless the next screen restores it; returns a line
+    /// if that fails.
+    fn keep_drafts(&self) -> Option<String> {
+        let is_own = self.requests.server().is_none();
+        let place = self.screen.model().map(screen_place).filter(|_| is_own)?;
         let services = self.requests.services();
-        for draft in place.set_aside.iter().chain([&place.draft]) {
-            if let Err(error) = services.history.append(&services.cwd, &draft.expanded_content().0) {
-                tracing::warn!(%error, "a draft could not be kept");
-            }
-        }
+        let drafts = place.set_aside.iter().chain([&place.draft]);
+        let kept = drafts.map(|draft| services.history.append(&services.cwd, &draft.expanded_content().0));
+        kept.fold(None, |line, kept| kept.err().map(unkept).or(line))
     }
 
     /// Keeps the draft and the scroll position for the next screen on this session; returns a line if that fails.
-    fn keep_screen(&self, id: &str) -> Option<String> {
+    fn keep_screen(&mut self, id: &str) -> Option<String> {
         let place = self.screen.model().map(screen_place).unwrap_or_default();
-        let kept = kept_screen::keep_screen(&self.requests.services().setup.lock().paths, id, &place);
-        kept.err().map(|error| format!("your draft could not be kept: {error}"))
+        self.keep_place(id, &place).err().map(unkept)
     }
 
     /// Like [`Self::keep_screen`], for an attached screen.
-    fn keep_attached_screen(&self) -> Option<String> {
+    fn keep_attached_screen(&mut self) -> Option<String> {
         let (_, session) = self.requests.server()?;
         self.keep_screen(&session)
     }
@@ -175,6 +171,10 @@ impl Shell {
             format!("stopped {count}; `tau attempts` lists what they have")
         })
     }
+}
+
+fn unkept(error: io::Error) -> String {
+    format!("your draft could not be kept: {error}")
 }
 
 /// The effect of the screen's end on the sessions of this process. A signal that ends the process ends all.

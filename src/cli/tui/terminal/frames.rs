@@ -47,8 +47,8 @@ impl Tty {
     /// Draws one frame. `fill` fills it; it has the terminal's current size, and is blank or as it was filled
     /// before. On the shell's screen its height may change. Fails when the terminal is gone.
     pub fn draw(&mut self, fill: impl FnOnce(&mut Frame) -> FrameProperties) -> io::Result<DrawOutcome> {
-        if !modes::is_set(self.surface.mode()) {
-            // A panic in another task has already restored the terminal.
+        if self.away || !modes::is_set(self.surface.mode()) {
+            // Another program has it, or a panic in another task has already restored it.
             return Ok(DrawOutcome::Busy);
         }
         if self.output.is_stuck() && self.output.send(b"", Duration::ZERO)? == WriteOutcome::Part {
