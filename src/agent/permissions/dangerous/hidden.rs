@@ -109,7 +109,7 @@ pub(super) fn find_danger(
 
 /// The texts that may be commands of a command that is not understood as a whole.
 fn unread_texts(command: &str) -> Vec<String> {
-    let mut texts: Vec<String> = pieces(command)
+    let mut texts: Vec<String> = shell::pieces(command)
         .filter(|piece| names_danger(piece))
         .take(MAX_READ_PIECES)
         .map(str::to_owned)
