@@ -233,9 +233,14 @@ impl Judge<'_> {
         if is_free && !analysis.doubts.is_empty() {
             let within = shell::substituted_commands(command).into_iter().take(MAX_SUBSTITUTED);
             let all = shell::loosen_all(command);
-            let is_read = !links::analysis(all.as_deref().unwrap_or(command)).parts.is_empty();
-            let pieces = shell::pieces(command).take(if is_read { 0 } else { MAX_PIECES }).map(str::to_owned);
-            let texts = loose.into_iter().chain(all).chain(within).chain(pieces);
+            let read = |text: &&str| !links::analysis(text).parts.is_empty();
+            let is_read = read(&all.as_deref().unwrap_or(command));
+            let mut pieces: Vec<&str> =
+                shell::pieces(command).take(if is_read { 0 } else { MAX_PIECES }).collect();
+            pieces.dedup();
+            // One after the other, as a folder that one of them enters is that of the next.
+            let pieces = pieces.into_iter().filter(read).collect::<Vec<_>>().join("\n");
+            let texts = loose.into_iter().chain(all).chain(within).chain([pieces]);
             texts.for_each(|text| self.judge_loosely(&text, call, findings));
         }
         if findings.len() == start {
