@@ -21,6 +21,8 @@ const DOWNLOADING: &[&str] = words!(
 const REMOTE: &[&str] = words!("ssh scp sftp rsync smbclient");
 /// Programs among these, and those that download, that take the names of files from a text.
 const COMMANDED: &str = "sftp smbclient ftp lftp tftp";
+/// Signs that a program in another language downloads something.
+pub(super) const ADDRESSES: [&str; 3] = ["http://", "https://", "urlopen"];
 /// Builtins that run a text or a file in the shell itself.
 const EVALUATING: &[&str] = words!("eval source .");
 /// Programs that take commands from a file, or from their input with `-`.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::downloads::ADDRESSES;
 use super::printing::word_of;
 use super::targets::{Loss, Targets};
 use super::{CommandLoss, processes, programs};
@@ -31,8 +32,6 @@ const FINDING: &str = "walk rglob glob iglob globSync iterdir listdir scandir re
 /// Parts of these names. A text without any of them is skipped.
 const SIGNS: [&str; 9] =
     ["rm", "emove", "unlink", "elete", "deltree", "del_dir", "rimraf", "emptyDir", "trash"];
-/// Signs that a program downloads something.
-pub(super) const ADDRESSES: [&str; 3] = ["http://", "https://", "urlopen"];
 /// Identifiers that only join names, and do not make the folder unknown.
 const JOINING: &str = "os path join Path pathlib Pathname new fs require File FileUtils Find expand_path expanduser \
                        resolve abspath realpath str String toString f r b sub my const let var Dir filepath Join io \

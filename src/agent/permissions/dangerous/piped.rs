@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::composed;
-use super::downloads::{Script, script};
-use super::languages::ADDRESSES;
+use super::downloads::{ADDRESSES, Script, script};
 use crate::permissions::programs;
 use crate::permissions::shell::{
     Analysis, Direction, FILLED, Part, Piece, Word, file_name, list_files, written_files,
