@@ -142,7 +142,7 @@ impl Edit {
         }
     }
 
-    /// What it puts into a line, with `{}` for what was there; `None` if that is nothing.
+    /// The line that it makes, with `{}` for what was there; `None` if it is empty.
     fn result(&self) -> Option<String> {
         let (mut text, mut chars) = (String::new(), self.text.chars());
         while let Some(c) = chars.next() {
@@ -267,7 +267,7 @@ fn expand_format(format: &str) -> String {
     text
 }
 
-/// What `printf` prints of a format and these words.
+/// The text that `printf` prints of a format and these words.
 fn fill_format(format: &str, words: &[String]) -> String {
     let mut words = words.iter();
     let mut text = String::new();

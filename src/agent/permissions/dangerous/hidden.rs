@@ -30,58 +30,13 @@ pub(super) fn find_danger(
     targets: &Targets<'_>,
     depth: usize,
 ) -> Option<(String, Range<usize>)> {
-    let mut texts: Vec<(String, Range<usize>)> = Vec::new();
-    for part in &analysis.parts {
-        let name = programs::name(&part.words);
-        let evaluates = |name: &str| has(EVALUATING, base(name)) || base(name).ends_with("sh");
-        let runs = name.as_deref().is_none_or(evaluates) && !part.words.is_empty();
-        if name.as_deref() == Some("eval") {
-            texts.push((join_arguments(&part.words), part.span.clone()));
-            let arguments = part.words.get(1..).unwrap_or_default();
-            texts.push((fill_variables(arguments, analysis), part.span.clone()));
-        } else if name.is_none() && runs {
-            texts.push((fill_variables(&part.words, analysis), part.span.clone()));
-            let named = possible_commands(&part.words, command, analysis).into_iter();
-            texts.extend(named.map(|text| (text, part.span.clone())));
-        } else if name.as_deref() == Some("ssh") {
-            // The other machine expands what is quoted here.
-            texts.push((join_arguments(&part.words), part.span.clone()));
-        } else if name.as_deref() == Some("env") {
-            texts.push((command_of_env(&part.words), part.span.clone()));
-        }
-        texts.extend(filled_texts(part, name.as_deref()).into_iter().map(|text| (text, part.span.clone())));
-        let run = part.values.iter().filter(|(name, _)| strict::is_run(name));
-        texts.extend(run.filter_map(|(_, value)| Some((value.literal()?.into_owned(), part.span.clone()))));
-        let alias = |word: &Word| word.value_of(name.as_deref()?).map(|value| value.display());
-        let aliases =
-            analysis.parts.iter().filter(|other| programs::name(&other.words).as_deref() == Some("alias"));
-        let values = aliases.flat_map(|other| &other.words).filter_map(alias);
-        let values = values.map(|value| format!("{value} {}", join_arguments(&part.words)));
-        texts.extend(values.map(|text| (text, part.span.clone())));
-        if runs {
-            let held = held_texts(analysis).into_iter();
-            texts.extend(held.map(|text| (text, part.span.clone())));
-        }
-        if !part.texts.is_empty() && (runs || programs::may_run_texts(part)) {
-            texts.extend(part.texts.iter().map(|text| (text.clone(), part.span.clone())));
-        }
-        if read_only::evaluates(part) {
-            let words = part.words.iter().skip(1).filter_map(Word::literal);
-            texts.extend(
-                words
-                    .flat_map(|text| shell::substituted_commands(&text))
-                    .map(|text| (text, part.span.clone())),
-            );
-        }
-        let quoted = part.words.iter().skip(1).filter_map(Word::literal);
-        let quoted = quoted.chain(part.texts.iter().map(|text| Cow::Borrowed(text.as_str())));
-        let open = part.words.iter().skip(1).filter(|word| word.literal().is_none()).map(Word::display);
-        let open = open.filter(|text| text.contains(' '));
-        let quoted: Vec<String> = quoted.flat_map(|text| in_quotes(&text)).chain(open).collect();
-        if !quoted.is_empty() && programs::may_run_texts(part) {
-            texts.extend(quoted.into_iter().map(|text| (text, part.span.clone())));
-        }
-    }
+    let of_part = |part: &Part| {
+        texts_of(part, command, analysis)
+            .into_iter()
+            .map(|text| (text, part.span.clone()))
+            .collect::<Vec<_>>()
+    };
+    let mut texts: Vec<(String, Range<usize>)> = analysis.parts.iter().flat_map(of_part).collect();
     texts.extend(piped::run_texts(command, analysis));
     let whole = 0..command.len();
     // `select` is like a loop, and an appended value counts as one more value of the variable.
@@ -105,6 +60,54 @@ pub(super) fn find_danger(
         let deeper = || find_danger(text, &analysis, &targets, depth + 1).map(|(danger, _)| danger);
         Some((known.or_else(|| (depth < MAX_DEPTH).then(deeper).flatten())?, span))
     })
+}
+
+/// The texts that a part may run.
+fn texts_of(part: &Part, command: &str, analysis: &Analysis) -> Vec<String> {
+    let mut texts = Vec::new();
+    let name = programs::name(&part.words);
+    let evaluates = |name: &str| has(EVALUATING, base(name)) || base(name).ends_with("sh");
+    let runs = name.as_deref().is_none_or(evaluates) && !part.words.is_empty();
+    match name.as_deref() {
+        Some("eval") => {
+            texts.push(join_arguments(&part.words));
+            texts.push(fill_variables(part.words.get(1..).unwrap_or_default(), analysis));
+        }
+        // The other machine expands what is quoted here.
+        Some("ssh") => texts.push(join_arguments(&part.words)),
+        Some("env") => texts.push(command_of_env(&part.words)),
+        None if runs => {
+            texts.push(fill_variables(&part.words, analysis));
+            texts.extend(possible_commands(&part.words, command, analysis));
+        }
+        None | Some(_) => {}
+    }
+    texts.extend(filled_texts(part, name.as_deref()));
+    let run = part.values.iter().filter(|(name, _)| strict::is_run(name));
+    texts.extend(run.filter_map(|(_, value)| Some(value.literal()?.into_owned())));
+    let alias = |word: &Word| word.value_of(name.as_deref()?).map(|value| value.display());
+    let aliases =
+        analysis.parts.iter().filter(|other| programs::name(&other.words).as_deref() == Some("alias"));
+    let values = aliases.flat_map(|other| &other.words).filter_map(alias);
+    texts.extend(values.map(|value| format!("{value} {}", join_arguments(&part.words))));
+    if runs {
+        texts.extend(held_texts(analysis));
+    }
+    if !part.texts.is_empty() && (runs || programs::may_run_texts(part)) {
+        texts.extend(part.texts.iter().cloned());
+    }
+    let literals = || part.words.iter().skip(1).filter_map(Word::literal);
+    if read_only::evaluates(part) {
+        texts.extend(literals().flat_map(|text| shell::substituted_commands(&text)));
+    }
+    let quoted = literals().chain(part.texts.iter().map(|text| Cow::Borrowed(text.as_str())));
+    let open = part.words.iter().skip(1).filter(|word| word.literal().is_none()).map(Word::display);
+    let open = open.filter(|text| text.contains(' '));
+    let quoted: Vec<String> = quoted.flat_map(|text| in_quotes(&text)).chain(open).collect();
+    if !quoted.is_empty() && programs::may_run_texts(part) {
+        texts.extend(quoted);
+    }
+    texts
 }
 
 /// The texts that may be commands of a command that is not understood as a whole.

@@ -29,10 +29,10 @@ const FOREIGN: [(&str, &str); 6] = [
     ("aws", "ssm secretsmanager s3api"),
     ("gcloud az", "secrets keyvault"),
 ];
-/// What stands behind the last command of a pipeline's compound command.
+/// Signs behind the last command of a compound command in a pipeline.
 const ENDS: [&str; 10] = [")", "}", ";", "\\;", "+", "done", "fi", "esac", "2>&1", "\n"];
 
-/// What is behind the pipe that a text begins with, after the end of a compound command and redirections.
+/// The text behind the pipe that another begins with, after the end of a compound command and redirections.
 pub(super) fn behind_pipe(text: &str) -> Option<&str> {
     let mut rest = text.trim_start_matches([' ', '\t']);
     loop {
