@@ -254,8 +254,10 @@ async fn a_run_that_another_screen_began_outlives_the_screen_of_its_process() {
         screen.wait_until("composer", |cells| crate::screen::composer(cells).is_some());
         screen.type_keys("/new\r");
         let next = next_session(&home, &id);
-        screen.type_keys("work on\r");
-        screen.wait_for("begun");
+        // Enter is not taken while the screen changes to the new session; what is typed stays.
+        screen.type_keys("work on");
+        screen.wait_for("> work on");
+        screen.press_until("\r", "begun");
         wait_for_state(&home, &next, "running");
         if is_quit {
             owner.type_keys("\x04");

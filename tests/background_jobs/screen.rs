@@ -158,7 +158,9 @@ async fn quitting_names_every_process_of_a_running_command() {
         let nap = rare_sleep();
         play(vec![bash(&format!("sleep {nap} & sleep {nap}"))], "", AUTO, (100, 30), move |screen| {
             screen.type_keys("go\r");
-            let runs = || alive(&nap).len() == 3;
+            // A shell that begins a program is one with its own words until then.
+            let naps = || alive(&nap).iter().filter(|(_, line)| line.trim().starts_with("sleep")).count();
+            let runs = || alive(&nap).len() == 3 && naps() == 2;
             crate::time_limit::until(crate::time_limit::SOON, runs, || format!("{:?}", alive(&nap)));
             let running = alive(&nap);
             screen.type_keys("\x04");
