@@ -1,5 +1,4 @@
-//! Background jobs, kept in the session until the model knows how they ended: after a crash of tau it is told what became
-//! of them.
+//! Background jobs that the session keeps until the model has been told how they ended, even if tau crashes meanwhile.
 
 use serde_json::json;
 use tokio::task::spawn_blocking;

@@ -240,7 +240,7 @@ impl Judge<'_> {
             pieces.dedup();
             // One after the other, as a folder that one of them enters is that of the next.
             let pieces = pieces.into_iter().filter(read).collect::<Vec<_>>().join("\n");
-            let texts = loose.into_iter().chain(all).chain(within).chain([pieces]);
+            let texts = all.into_iter().chain(within).chain([pieces]);
             texts.for_each(|text| self.judge_loosely(&text, call, findings));
         }
         if findings.len() == start {

@@ -183,7 +183,7 @@ fn find_among(
     if let Some(first) = rows.iter().find(|row| row.id == id).map(|row| row.source) {
         rows.retain(|row| row.id == id && row.source == first);
     }
-    // The names in the list of this directory are told apart among its sessions.
+    // In this directory's list, a name only has to differ from the others there.
     let is_here = |cwd: &Path| {
         here.as_deref().is_some_and(|here| cwd == here || cwd.canonicalize().is_ok_and(|cwd| cwd == here))
     };

@@ -36,7 +36,7 @@ pub(crate) struct JobPlace {
     pub(crate) ending: Option<JoinHandle<()>>,
     /// The files of the sessions that were left, by id: the ends of their jobs are written there.
     pub(crate) left: HashMap<String, PathBuf>,
-    /// The jobs of the open session that a process before had, until the model is told what became of them.
+    /// Jobs that an earlier process of the open session started, until the model has been told how they ended.
     pub(crate) lost: Vec<OpenJob>,
     /// The jobs that the open session names.
     pub(crate) kept: Vec<OpenJob>,

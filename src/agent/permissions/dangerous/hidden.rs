@@ -118,7 +118,6 @@ fn unread_texts(command: &str) -> Vec<String> {
         .map(str::to_owned)
         .collect();
     texts.extend(shell::substituted_commands(command));
-    texts.extend(shell::loosen(command));
     texts.extend(shell::loosen_all(command));
     texts
 }

@@ -84,16 +84,7 @@ fn without_arithmetic(command: &str) -> String {
 /// each other.
 fn arithmetic(text: &str) -> Option<(String, usize)> {
     let inner = text.strip_prefix("((")?;
-    let mut open = 0_usize;
-    let end = inner.bytes().enumerate().find_map(|(at, byte)| {
-        match byte {
-            b'(' => open += 1,
-            b')' if open == 0 => return Some(at),
-            b')' => open -= 1,
-            _ => {}
-        }
-        None
-    })?;
+    let end = closing_sign(inner, '(', ')')?;
     let whole = inner.get(..end).filter(|_| inner.get(end..).is_some_and(|rest| rest.starts_with("))")))?;
     Some((substitutions(whole).join(" "), end + 4))
 }
@@ -102,8 +93,8 @@ fn arithmetic(text: &str) -> Option<(String, usize)> {
 fn substitutions(text: &str) -> Vec<&str> {
     let (mut found, mut at) = (Vec::new(), 0_usize);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        let length = if rest.starts_with("$(") {
-            closing_parenthesis(rest).map(|end| end + 1)
+        let length = if let Some(inner) = rest.strip_prefix("$(") {
+            closing_sign(inner, '(', ')').map(|end| end + 3)
         } else if rest.starts_with('`') {
             rest.get(1..).and_then(|rest| rest.find('`')).map(|end| end + 2)
         } else {
@@ -152,19 +143,6 @@ fn without_signs(piece: &str) -> &str {
     }
     let is_open = count(piece, '`') % 2 == 1;
     piece.strip_suffix('`').filter(|_| is_open).unwrap_or(piece)
-}
-
-/// The index of the `)` that closes the first `(` of a text.
-fn closing_parenthesis(text: &str) -> Option<usize> {
-    let mut open = 0_usize;
-    text.bytes().enumerate().find_map(|(at, byte)| {
-        match byte {
-            b'(' => open += 1,
-            b')' => open = open.checked_sub(1)?,
-            _ => {}
-        }
-        (byte == b')' && open == 0).then_some(at)
-    })
 }
 
 /// The variable in an expansion, and the text that may stand for it: `${x:-~}`, `${x:=~}`.
@@ -245,13 +223,20 @@ fn expansion(text: &str, command: &str) -> (String, usize) {
 
 /// The index of the `}` that closes an expansion.
 pub(in crate::permissions) fn closing(inner: &str) -> Option<usize> {
+    closing_sign(inner, '{', '}')
+}
+
+/// The index of the sign that closes what was opened before a text.
+fn closing_sign(inner: &str, opening: char, closing: char) -> Option<usize> {
     let mut open = 0_usize;
     for (at, c) in inner.char_indices() {
-        match c {
-            '{' => open += 1,
-            '}' if open == 0 => return Some(at),
-            '}' => open -= 1,
-            _ => {}
+        if c == opening {
+            open += 1;
+        } else if c == closing {
+            match open.checked_sub(1) {
+                Some(left) => open = left,
+                None => return Some(at),
+            }
         }
     }
     None

@@ -85,13 +85,13 @@ impl Scene<'_> {
 
     /// The only folders that a part can run in, as it runs behind `cd`; `None` if it does not, or they are unknown.
     pub(in crate::permissions) fn entered_folders(&self, part: &Part) -> Option<Vec<PathBuf>> {
+        let first = part.entered.first()?.span.start;
         if !self.enters_known_folders() {
             return None;
         }
         let below: PathBuf =
             part.entered.iter().map(|word| word.literal().map(Cow::into_owned)).collect::<Option<_>>()?;
         // The `cd` to the first of them is the last part that begins before it.
-        let first = part.entered.first()?.span.start;
         let before = self.directories_before.range(..first).next_back().filter(|_| !part.repeats);
         let before = before.map_or(self.directories.len(), |(_, count)| *count);
         let known = self.known_directories().iter().take(before).filter(|_| !part.elsewhere);
