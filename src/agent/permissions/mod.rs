@@ -25,6 +25,7 @@ mod pattern_steps;
 mod programs;
 mod protected;
 mod read_only;
+mod rows_by_name;
 mod rule;
 mod shell;
 mod strict;

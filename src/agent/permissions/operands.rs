@@ -4,8 +4,10 @@
 use std::borrow::Cow;
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use super::programs::{self, Program};
+use super::rows_by_name::RowsByName;
 use super::shell::{DECLARING, Part, Piece, Word};
 use super::subcommands::has;
 
@@ -157,6 +159,10 @@ const EXCLUDING: [Syntax; 10] = [
     syntax("scc cloc", "", "--exclude-dir", ""),
     syntax("ruff black isort flake8 mypy semgrep borg restic rclone aws", "", "--exclude", ""),
 ];
+static PROSE_BY_NAME: LazyLock<RowsByName<Syntax>> =
+    LazyLock::new(|| RowsByName::new(&PROSE, |row| row.programs));
+static EXCLUDING_BY_NAME: LazyLock<RowsByName<Syntax>> =
+    LazyLock::new(|| RowsByName::new(&EXCLUDING, |row| row.programs));
 /// Long options without a value that may be before them.
 const FLAGS: &str = "--recursive --verbose --archive --delete --progress --stats --hidden --no-ignore --ignore-case \
                      --invert-match --line-number --extended-regexp --fixed-strings --draft --all --amend --signoff \
@@ -293,7 +299,10 @@ pub(super) fn is_text(part: &Part, index: usize) -> bool {
     {
         return true;
     }
-    let is_prose = || may_be_value(part, index) && PROSE.iter().any(|it| it.has_value(part, &name, index));
+    let is_prose = || {
+        may_be_value(part, index)
+            && PROSE_BY_NAME.get(&name).iter().any(|it| it.has_value(part, &name, index))
+    };
     let is_plain = || !has(SED, &name) || programs::takes_data(&part.words, part.more_arguments);
     (is_prose() || is_no_file(part, index)) && is_plain() || is_left_out(part, index)
 }
@@ -338,6 +347,8 @@ const OPERANDS: [Operands; 11] = [
     addressing("curl", "sSLfkvIigGN#46jnq0123", "AbcCdDeEFhHmoPQrtTuUwxXyYz"),
     addressing("http https xh xhs", "hbvjfF", "aAps"),
 ];
+static OPERANDS_BY_NAME: LazyLock<RowsByName<Operands>> =
+    LazyLock::new(|| RowsByName::new(&OPERANDS, |row| row.programs));
 /// Long options of them that do not change which operand it is.
 const OPERANDS_LONG: &str = "--recursive --ignore-case --line-number --count --quiet --files-with-matches --invert-match --word-regexp \
      --line-regexp --extended-regexp --fixed-strings --only-matching --color --hidden --no-ignore --smart-case --no-heading \
@@ -348,8 +359,8 @@ const OPERANDS_LONG: &str = "--recursive --ignore-case --line-number --count --q
 /// Whether a word is an operand of a program of [`OPERANDS`] that names no file.
 fn is_no_file(part: &Part, index: usize) -> bool {
     let name = programs::name(&part.words).unwrap_or_default();
-    let mut rows = OPERANDS.iter().filter(|row| has(row.programs, &name));
-    let start = |row: &'static Operands| Some((row, start_behind(row.subcommands, part, &name)?));
+    let mut rows = OPERANDS_BY_NAME.get(&name).iter();
+    let start = |row: &&'static Operands| Some((*row, start_behind(row.subcommands, part, &name)?));
     let Some((row, start)) = rows.find_map(start) else { return false };
     // Further arguments, and the files of settings that variables name, may hold options.
     if (part.more_arguments || !part.assigned.is_empty()) && !has(SED, &name) {
@@ -473,7 +484,9 @@ pub(super) fn is_left_out(part: &Part, index: usize) -> bool {
         }
         _ => false,
     };
-    is_own || may_be_value(part, index) && EXCLUDING.iter().any(|it| it.has_value(part, &name, index))
+    is_own
+        || may_be_value(part, index)
+            && EXCLUDING_BY_NAME.get(&name).iter().any(|it| it.has_value(part, &name, index))
 }
 
 /// Tests of `find` with the pattern of a name or a path.

@@ -2,6 +2,9 @@
 //!
 //! Includes the words with which git runs other programs.
 
+use std::sync::LazyLock;
+
+use super::rows_by_name::RowsByName;
 use tau_tools::words;
 
 /// The words with which git runs other programs; see [`super::programs::Program`].
@@ -97,6 +100,8 @@ const SAME_NAMES: &[(&str, &str)] = &[
     ("rails", "test t"),
     ("tmux", "send-keys send"),
 ];
+static SAME_NAMES_BY_NAME: LazyLock<RowsByName<(&str, &str)>> =
+    LazyLock::new(|| RowsByName::new(SAME_NAMES, |row| row.0));
 /// The subcommands that programs carry out without one.
 const DEFAULTS: [(&str, &str); 3] = [("yarn", "install"), ("bundle", "install"), ("vercel", "deploy")];
 
@@ -141,12 +146,10 @@ pub(super) enum Same {
 
 /// Whether a word stands for a word behind the subcommand of a program, as `docker network remove` for `rm`.
 pub(super) fn same_behind(program: &str, word: &str, wanted: &str) -> Same {
-    let is_one = |(programs, names): &&(&str, &str)| has(programs, program) && has(names, wanted);
+    let mut rows = SAME_NAMES_BY_NAME.get(program).iter();
     // The task of a project within another.
     let task = word.rsplit(':').next().filter(|_| has("gradle gradlew", program));
-    if word == wanted
-        || task == Some(wanted)
-        || SAME_NAMES.iter().filter(is_one).any(|(_, names)| has(names, word))
+    if word == wanted || task == Some(wanted) || rows.any(|(_, names)| has(names, wanted) && has(names, word))
     {
         return Same::Yes;
     }

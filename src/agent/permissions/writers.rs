@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use super::dangerous::needed_words::needed_words;
 use super::programs;
 use super::protected::ProtectedKind::{self, Git, Ssh, Startup};
+use super::rows_by_name::RowsByName;
 use super::shell::{Part, Piece, Word};
 use super::strict::inner_commands;
 use super::subcommands::has;
@@ -40,9 +41,10 @@ const GIT_VALUED: &[&str] = tau_tools::words!(
     "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env --attr-source"
 );
 
-/// Other programs: the words that must be among the first, and the kind they write. `-` is any word except an
+/// Another program: the words that must be among the first, and the kind they write. `-` is any word except an
 /// option that lists.
-const OTHERS: [(&str, &[&str], ProtectedKind); 59] = [
+type Other = (&'static str, &'static [&'static str], ProtectedKind);
+const OTHERS: [Other; 59] = [
     ("crontab", &[], Startup),
     ("incrontab", &[], Startup),
     ("at", &[], Startup),
@@ -200,19 +202,11 @@ const PRINTING: &[(&str, &str)] = &[
     ("op bw", "item|get"),
     ("gpg gpg2", "--export-secret-keys|--export-secret-subkeys|-d|--decrypt"),
 ];
-/// The names of these programs, and of those that write, sorted.
-static PRINTERS: LazyLock<Vec<&str>> =
-    LazyLock::new(|| sort(PRINTING.iter().flat_map(|(of, _)| of.split(' '))));
-static WRITERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    let of_settings = SETTINGS.iter().flat_map(|(of, _)| of.split(' '));
-    sort(OTHERS.iter().map(|(program, ..)| *program).chain(of_settings).chain(["git"]))
-});
-
-fn sort(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
-    let mut names: Vec<&str> = names.collect();
-    names.sort_unstable();
-    names
-}
+static PRINTING_BY_NAME: LazyLock<RowsByName<(&str, &str)>> =
+    LazyLock::new(|| RowsByName::new(PRINTING, |row| row.0));
+static SETTINGS_BY_NAME: LazyLock<RowsByName<(&str, &str)>> =
+    LazyLock::new(|| RowsByName::new(&SETTINGS, |row| row.0));
+static OTHERS_BY_NAME: LazyLock<RowsByName<Other>> = LazyLock::new(|| RowsByName::new(&OTHERS, |row| row.0));
 /// Groups of subcommands of such a program, and the subcommands with which it only lists, there or alone.
 const GROUPS: &str = "config c mcp plugin extension extensions alias services settings auth";
 const LISTING: &str = "list ls get show debug";
@@ -227,10 +221,10 @@ const LISTED: [(&str, &str); 5] = [
 
 /// The kind of the protected files whose contents a part prints without naming them.
 pub(super) fn prints_protected(part: &Part) -> Option<ProtectedKind> {
-    let is_wanted = |name: &str| PRINTERS.binary_search(&name).is_ok();
+    let is_wanted = |name: &str| !PRINTING_BY_NAME.get(name).is_empty();
     let prints = |words: &[Word]| {
         let name = programs::name(words).filter(|name| is_wanted(name))?;
-        let mut needed = PRINTING.iter().filter(|(of, _)| has(of, &name));
+        let mut needed = PRINTING_BY_NAME.get(&name).iter();
         let literals: Vec<Cow<'_, str>> =
             words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
         let kind = if name == "tau" { ProtectedKind::Tau } else { ProtectedKind::Keys };
@@ -253,7 +247,10 @@ fn names_password(words: &[Word]) -> bool {
 
 /// The kind of protected files that a part writes, or a command that it runs.
 pub(super) fn writes(part: &Part) -> Option<ProtectedKind> {
-    let is_wanted = |name: &str| WRITERS.binary_search(&name).is_ok() || name.starts_with("git-");
+    let is_wanted = |name: &str| {
+        let is_listed = !SETTINGS_BY_NAME.get(name).is_empty() || !OTHERS_BY_NAME.get(name).is_empty();
+        is_listed || name == "git" || name.starts_with("git-")
+    };
     let of = |words: &[Word]| writes_words(words, part.more_arguments);
     let of_each = || programs::for_each_repository(&part.words).and_then(|words| of(&words));
     // `tau batch` is not the program batch.
@@ -273,7 +270,7 @@ fn writes_words(words: &[Word], more_arguments: bool) -> Option<ProtectedKind> {
     let name = name.rsplit('/').next().unwrap_or_default();
     let literals: Vec<Cow<'_, str>> =
         words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
-    let mut settings = SETTINGS.iter().filter(|(programs, _)| has(programs, name));
+    let mut settings = SETTINGS_BY_NAME.get(name).iter();
     if settings.any(|(_, needed)| needed_words(needed, words, &literals).is_some()) {
         return Some(Startup);
     }
@@ -284,7 +281,7 @@ fn writes_words(words: &[Word], more_arguments: bool) -> Option<ProtectedKind> {
     if let Some(subcommand) = name.strip_prefix("git-").filter(|_| name != "git-lfs") {
         return subcommand_writes(subcommand, &words, more_arguments).then_some(Git);
     }
-    let (_, first, kind) = OTHERS.iter().find(|(program, ..)| *program == name)?;
+    let (_, first, kind) = OTHERS_BY_NAME.get(name).first()?;
     let is_named = |word: &Cow<'_, str>| first.contains(&word.as_ref());
     let is_one = first.is_empty() || literals.iter().take(4).any(is_named);
     // `npm pkg set` writes package.json.

@@ -109,3 +109,24 @@ fn a_loop_counts_only_for_what_is_in_it() {
     ];
     stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &others);
 }
+
+#[test]
+fn a_loop_behind_a_folder_runs_only_there() {
+    let stage = Stage::new();
+    let rules = stage.permissions(&[("read(./src/src/**)", Deny)]);
+    let within = [
+        "cd src && for f in *; do cat \"$f\"; done",
+        "cd src && while true; do cat *; done",
+        "cd src && for f in *; do if true; then cat *; fi; done",
+        "set -e; cd src; for f in a b; do cat *; done",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Allow], &within);
+    let others = [
+        "for d in 1 2; do cd src && cat *; done",
+        "cd src && for d in 1 2; do cd src && cat *; done",
+        "while cd src; do cat *; done",
+        "cd src && for d in 1 2; do cat *; cd src; done",
+        "cd src && cd src && for f in *; do cat *; done",
+    ];
+    stage.check(&rules, PermissionMode::Auto, &[Ask, Deny], &others);
+}

@@ -91,9 +91,10 @@ impl Scene<'_> {
         }
         let below: PathBuf =
             part.entered.iter().map(|word| word.literal().map(Cow::into_owned)).collect::<Option<_>>()?;
-        // The `cd` to the first of them is the last part that begins before it.
-        let before = self.directories_before.range(..first).next_back().filter(|_| !part.repeats);
-        let before = before.map_or(self.directories.len(), |(_, count)| *count);
+        // The `cd` to the first of them is the last part that begins before it. The part may be repeated without it.
+        let parts = self.analysis.parts.iter().filter(|other| other.span.start < first);
+        let change = parts.max_by_key(|other| other.span.start)?;
+        let before = self.directories_before(change);
         let known = self.known_directories().iter().take(before).filter(|_| !part.elsewhere);
         let known = known.map(|folder| Some(in_normal_form(folder.as_ref()?.join(&below))));
         known.collect::<Option<Vec<_>>>().filter(|known| !known.is_empty())
