@@ -93,7 +93,7 @@ impl Judge<'_> {
         let searches = searches(part, command, analysis);
         let is_here = |word: &Word| word.literal().is_some_and(|text| text == "." || text.starts_with('-'));
         let is_below = part.words.get(1).is_some_and(is_here) && folders::removes_found_files(part);
-        let entered = scene.entered_folders(part).filter(|_| is_below);
+        let entered = is_below.then(|| scene.entered_folders(part)).flatten();
         let run = run_by_fd(part);
         let mut found: Vec<Search> = searches.iter().filter_map(|search| Search::of(search, scene)).collect();
         if !found.is_empty() && self.objection(run.as_ref().unwrap_or(part), scene).is_none() {

@@ -46,8 +46,8 @@ pub(super) struct PlaceTable {
     forms: Vec<Form>,
     /// Their indexes by the mark with which they begin.
     forms_by_start: BTreeMap<Mark, Vec<usize>>,
-    /// The places by their first name, those of one name in their order.
-    by_first: Vec<(Cow<'static, str>, usize)>,
+    /// The indexes of the places by their first name, in their order.
+    by_first: HashMap<Cow<'static, str>, Vec<usize>>,
     /// Those whose first name is a pattern.
     patterns: Vec<usize>,
     /// Names that are recognised without their dot.
@@ -70,14 +70,13 @@ impl PlaceTable {
 
     fn new() -> Self {
         let places: Vec<Place> = places::places().map(|(kind, path, _)| Place::new(kind, path)).collect();
-        let (mut by_first, mut patterns) = (Vec::new(), Vec::new());
+        let (mut by_first, mut patterns) = (HashMap::<_, Vec<usize>>::new(), Vec::new());
         for (index, (place, (_, path, _))) in places.iter().zip(places::places()).enumerate() {
             match path_text::text_of(place.first()) {
-                Some(_) => by_first.push((first_name(path), index)),
+                Some(_) => by_first.entry(first_name(path)).or_default().push(index),
                 None => patterns.push(index),
             }
         }
-        by_first.sort();
         let area = |place: &&str| Area::new(&PathText::literal(&place.to_lowercase()));
         let key_areas: Vec<Area> = key_places().chain(READ_BY_PROGRAMS).map(|place| area(&place)).collect();
         let of_places = places
@@ -116,19 +115,10 @@ impl PlaceTable {
         let starts = if anchor == Anchor::Anywhere { names.len() } else { 1 };
         (0..starts).find_map(|start| {
             let rest = names.get(start..)?;
-            let by_name = self.places_called(rest.first()?).iter().map(|(_, index)| index);
-            let by_name = by_name.chain(&self.patterns);
-            let mut candidates = by_name.filter_map(|index| self.places.get(*index));
+            let by_name = self.by_first.get(rest.first()?.as_ref()).into_iter().flatten();
+            let mut candidates = by_name.chain(&self.patterns).filter_map(|index| self.places.get(*index));
             candidates.find(|place| place.anchor == anchor && place.contains(rest)).map(|place| place.kind)
         })
-    }
-
-    /// The places with this first name.
-    fn places_called(&self, name: &str) -> &[(Cow<'static, str>, usize)] {
-        let start = self.by_first.partition_point(|(first, _)| first.as_ref() < name);
-        let rest = self.by_first.get(start..).unwrap_or_default();
-        let end = rest.iter().position(|(first, _)| first != name).unwrap_or(rest.len());
-        rest.get(..end).unwrap_or_default()
     }
 
     fn kind_of_form(&self, index: usize) -> Option<ProtectedKind> {

@@ -133,7 +133,9 @@ impl Word {
         if let Some(Piece::Text(text)) = self.pieces.last_mut() {
             text.push(c);
         } else {
-            self.pieces.push(Piece::Text(c.to_string()));
+            let mut text = String::with_capacity(USUAL_LENGTH);
+            text.push(c);
+            self.pieces.push(Piece::Text(text));
         }
     }
 }
@@ -152,6 +154,10 @@ const OPERATORS: [&str; 24] = [
     "&", "&&", "(", ")", ";", ";;", "\n", "|", "||", "<", ">", ">|", "<<", ">>", "<&", ">&", "<<-", "<>",
     "<<<", "&>", "&>>", ";;&", ";&", "|&",
 ];
+
+/// Few words are longer, in bytes, and few commands have more tokens: both grow no further while they are read.
+const USUAL_LENGTH: usize = 16;
+const USUAL_TOKENS: usize = 16;
 
 /// A here-document that was announced and has not begun.
 struct Pending {
@@ -214,7 +220,7 @@ impl Lexer<'_> {
 
     /// The tokens up to the end, or up to the `)` that closes a substitution, which is not consumed.
     pub(super) fn tokens(&mut self, in_substitution: bool) -> Vec<Token> {
-        let (mut tokens, mut pending, mut open) = (Vec::new(), Vec::new(), 0_usize);
+        let (mut tokens, mut pending, mut open) = (Vec::with_capacity(USUAL_TOKENS), Vec::new(), 0_usize);
         let mut wants_delimiter = None;
         while let Some(c) = self.peek() {
             let start = self.at;
