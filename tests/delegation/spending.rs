@@ -148,3 +148,19 @@ async fn a_helper_that_is_opened_again_counts_in_the_limit_of_its_tree() {
         assert!(code == 0 || ended.err.contains("raise session_cost in config.toml"), "{}", ended.err);
     }
 }
+
+#[tokio::test]
+async fn a_line_of_the_future_is_not_dated_again() {
+    let home = home("day_cost = 0.25", |_| says_using("done", 10)).await;
+    let log = home.config().join("logs/spending.log");
+    std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let line = format!("{} 0.500000\n", now + 3 * 86_400);
+    std::fs::write(&log, &line).unwrap();
+    for _ in 0..2 {
+        let ended = home.print(&["go"]).await;
+        assert!(ended.code == 5 && ended.err.contains("have cost $0.5000 in 24 hours"), "{}", ended.err);
+        assert!(std::fs::read_to_string(&log).unwrap().starts_with(&line));
+    }
+    assert_eq!(home.asked().len(), 0);
+}

@@ -1,7 +1,8 @@
 //! Records what requests have cost, beside the logs: for the limit of 24 hours, over all processes.
 //!
 //! A line for each request: the time, in seconds since 1970, and US dollars. Lines are appended in one write, so that
-//! processes do not disturb each other; a file that has grown is written again without old lines.
+//! processes do not disturb each other; a file that has grown is written again without old lines. The clock may be
+//! wrong at any time, so no line is dated again: one of the future counts from the time of the line after it.
 
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -88,7 +89,8 @@ const FILE: &str = "spending.log";
 const DAY: u64 = 24 * 60 * 60;
 /// Seconds by which the clock may have been ahead when a cost was recorded.
 const CLOCKS_DIFFER: u64 = 60;
-/// Each time that the file has grown by so many bytes, old lines are removed.
+/// Each time that the file has grown by so many bytes, old lines are removed, but for the last ones of this size: the
+/// clock may be ahead.
 const MAX_BYTES: u64 = 256 << 10;
 /// The size limit of a file whose old lines are removed, in bytes.
 const MAX_READ: u64 = 64 << 20;
@@ -105,7 +107,8 @@ struct ReadState {
     /// The file, by its inode: it may be replaced.
     inode: u64,
     read: u64,
-    costs: Vec<(u64, f64)>,
+    /// Its lines: times and costs.
+    lines: Vec<(u64, f64)>,
     /// The cost that could not be recorded yet, in US dollars.
     unrecorded: f64,
 }
@@ -141,15 +144,18 @@ impl SpendingFile {
         Ok(())
     }
 
-    /// Removes old lines, and dates those of the future today. What another process appends meanwhile is lost if it still has the old file: at most one
+    /// Removes old lines. What another process appends meanwhile is lost if it still has the old file: at most one
     /// request's cost.
     fn shorten(&self, now: u64) -> std::io::Result<()> {
         let Some(_lock) = LockFile::try_take(&self.path.with_extension("log.lock"))? else { return Ok(()) };
         let text = String::from_utf8_lossy(&read_capped(&self.path, MAX_READ)?).into_owned();
-        let recent = text.lines().filter_map(cost_in).filter(|(time, _)| is_recent(*time, now));
-        let recent: String =
-            recent.map(|(time, dollars)| format!("{} {dollars:.6}\n", time.min(now))).collect();
-        write_private(&self.path, recent.as_bytes())
+        let mut rest = text.len() as u64;
+        let is_kept = |line: &&str| {
+            rest = rest.saturating_sub(line.len() as u64);
+            rest < MAX_BYTES || cost_in(line).is_some_and(|(time, _)| is_recent(time, now))
+        };
+        let kept: String = text.split_inclusive('\n').filter(is_kept).collect();
+        write_private(&self.path, kept.as_bytes())
     }
 
     fn read(&self, known: &mut ReadState) -> std::io::Result<()> {
@@ -165,25 +171,37 @@ impl SpendingFile {
         // A line that is being written is read the next time.
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let text = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default());
-        let now = now();
-        let is_of_future = |(time, _): &(u64, f64)| *time > now.saturating_add(CLOCKS_DIFFER);
-        let costs: Vec<(u64, f64)> = text.lines().filter_map(cost_in).collect();
-        let is_odd = costs.iter().any(is_of_future);
-        known.costs.extend(costs.into_iter().map(|(time, dollars)| (time.min(now), dollars)));
+        known.lines.extend(text.lines().filter_map(cost_in));
         known.read += end as u64;
-        // Else each process would count them until that day.
-        if is_odd && let Err(error) = self.shorten(now) {
-            tracing::warn!(%error, "costs that are dated in the future could not be corrected");
-        }
         Ok(())
     }
 }
 
-/// The time and the cost in a line.
+/// What the lines of a file have cost in the 24 hours before `now`; and whether the last ones are of the future.
+///
+/// A line of the future was written before the next line that is not, and after all before it.
+fn sum_of_day(lines: &[(u64, f64)], now: u64) -> (f64, bool) {
+    let (mut sum, mut of_future, mut latest) = (0.0, 0.0, 0);
+    let mut is_future_last = false;
+    for (time, dollars) in lines {
+        is_future_last = *time > now.saturating_add(CLOCKS_DIFFER);
+        if is_future_last {
+            of_future += dollars;
+            continue;
+        }
+        latest = latest.max(*time);
+        let of_future = std::mem::take(&mut of_future);
+        sum += if is_recent(latest, now) { of_future } else { 0.0 };
+        sum += if is_recent(*time, now) { *dollars } else { 0.0 };
+    }
+    (sum + of_future, is_future_last)
+}
+
+/// The time and the cost in a line; no cost if the line only tells the time.
 fn cost_in(line: &str) -> Option<(u64, f64)> {
     let (time, dollars) = line.split_once(' ')?;
     let dollars: f64 = dollars.parse().ok()?;
-    Some((time.parse().ok()?, dollars)).filter(|_| dollars.is_finite() && dollars > 0.0)
+    Some((time.parse().ok()?, dollars)).filter(|_| dollars.is_finite() && dollars >= 0.0)
 }
 
 /// Whether a cost of this time still counts.
@@ -215,8 +233,12 @@ impl SpendingLog for SpendingFile {
             std::io::Error::new(error.kind(), format!("{}: {why}", self.path.display()))
         })?;
         let now = now();
-        known.costs.retain(|(time, _)| is_recent(*time, now));
-        Ok(known.costs.iter().map(|(_, dollars)| dollars).sum())
+        let (sum, is_future_last) = sum_of_day(&known.lines, now);
+        // Else they would count until that day, if their cost lets no request follow them.
+        if is_future_last && let Err(error) = self.append(now, 0.0) {
+            tracing::warn!(%error, "the time could not be recorded after costs that are dated in the future");
+        }
+        Ok(sum)
     }
 }
 
@@ -242,12 +264,26 @@ mod tests {
             let sum = log.last_day().unwrap();
             assert!((sum - 1.75).abs() < 1e-9, "{sum}");
         }
-        one.shorten(now()).unwrap();
-        for log in [&one, &other] {
-            let sum = log.last_day().unwrap();
-            assert!((sum - 1.75).abs() < 1e-9, "{sum}");
-        }
-        assert!(!std::fs::read_to_string(paths.state.join(FILE)).unwrap().contains("7.000000"));
+    }
+
+    #[test]
+    fn a_file_that_has_grown_loses_old_lines_but_not_the_last_ones() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::under(home.path());
+        let log = SpendingFile::new(&paths);
+        log.append(now() - 2 * DAY, 7.0).unwrap();
+        log.append(now() - DAY + 60, 0.5).unwrap();
+        let file = paths.state.join(FILE);
+        let many = format!("{} 0.000100\n", now()).repeat(20_000);
+        std::fs::write(&file, std::fs::read_to_string(&file).unwrap() + &many).unwrap();
+        log.shorten(now()).unwrap();
+        let sum = log.last_day().unwrap();
+        assert!((sum - 2.5).abs() < 1e-6, "{sum}");
+        assert!(!std::fs::read_to_string(&file).unwrap().contains("7.000000"));
+        // A clock that is ahead removes nothing that one of the next requests may need.
+        log.shorten(now() + 400 * DAY).unwrap();
+        let kept = std::fs::read_to_string(&file).unwrap().len() as u64;
+        assert!((MAX_BYTES - 100..=MAX_BYTES + 100).contains(&kept), "{kept}");
     }
 
     #[test]
@@ -257,10 +293,29 @@ mod tests {
         let log = SpendingFile::new(&paths);
         log.append(now() + 400 * DAY, 3.0).unwrap();
         log.append(u64::MAX, 1.0).unwrap();
+        // Whoever reads it first tells the time, as no request may follow.
+        assert_eq!(log.last_day().unwrap(), 4.0);
         log.append(now(), 0.5).unwrap();
         assert_eq!(log.last_day().unwrap(), 4.5);
-        log.shorten(now() + DAY + 60).unwrap();
-        assert_eq!(SpendingFile::new(&paths).last_day().unwrap(), 0.0);
+        assert_eq!(sum_of_day(&log.known.lock().lines, now() + DAY + 60), (0.0, false));
+    }
+
+    #[test]
+    fn a_clock_that_runs_behind_counts_costs_and_hides_none() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::under(home.path());
+        let log = SpendingFile::new(&paths);
+        (0..3).for_each(|_| log.add(0.25));
+        assert_eq!(log.last_day().unwrap(), 0.75);
+        // That of another process, which records both the time and a cost.
+        let behind = now() - 3 * DAY;
+        assert_eq!(sum_of_day(&log.known.lock().lines, behind), (0.75, true));
+        log.append(behind, 0.0).unwrap();
+        log.append(behind, 0.125).unwrap();
+        for log in [&log, &SpendingFile::new(&paths)] {
+            assert_eq!(log.last_day().unwrap(), 0.75);
+            assert_eq!(sum_of_day(&log.known.lock().lines, behind), (0.875, false));
+        }
     }
 
     #[test]
