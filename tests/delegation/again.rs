@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{Asked, Home, bash, delegate};
+use crate::background_jobs::wire::Client;
 use crate::support::processes::{alive, kill, rare_sleep};
 use crate::support::program::{Ended, calls_all, run, says_using};
 use crate::support::server::{Act, answer};
-use crate::time_limit::{InTime, SOON};
+use crate::time_limit::{InTime, SOON, until};
 
 const FINDER: &str = "---\nname: finder\ndescription: Finds.\ntools: Read, Bash\n---\nFind it.\n";
 const TOOLS: &str = "read,bash,edit,write,delegate";
@@ -232,6 +233,48 @@ async fn a_copy_of_a_helpers_session_keeps_its_part() {
     assert!(copy["helper"].is_null(), "{copy}");
     let listed = home.command(&["sessions", "--json"]).await;
     assert!(listed.out.contains(copy["id"].as_str().unwrap()), "{}", listed.out);
+}
+
+/// The dollars of the sessions, as the last one says.
+async fn stats(home: &Home, id: &str) -> f64 {
+    let mut client = Client::of(home.tau(&["--mode", "rpc", "--session", id]));
+    let stats = client.ask(json!({ "id": "1", "type": "get_session_stats" })).await;
+    client.child.kill().in_time("the end").await.unwrap();
+    stats["data"]["cost"].as_f64().unwrap()
+}
+
+#[tokio::test]
+async fn a_helper_that_continues_without_its_parent_counts_in_it() {
+    let gates = ["until test -e one; do sleep 0.02; done", "until test -e two; do sleep 0.02; done"];
+    let home = Home::new(move |asked| match (asked.is_helper(), asked.results().len()) {
+        (false, 0) => calls_all(&[delegate(json!({ "task": "wait" }))], 10),
+        (true, count @ 0..2) => bash(gates[count]),
+        _ => says_using("done", 10),
+    })
+    .await;
+    let begun = home.command(&["--model", "own/m", "-b", "go"]).await;
+    let parent = begun.out.trim().to_owned();
+    until(SOON, || home.of_helpers().len() == 1, || "no helper is at work".to_owned());
+    let at_work = || helper_at_work(&home).is_some();
+    until(SOON, at_work, || "no helper is listed".to_owned());
+    let record = helper_at_work(&home).unwrap();
+    let pid = i32::try_from(record["pid"].as_i64().unwrap()).unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    // It continues by itself, and its parent hears that.
+    let id = record["id"].as_str().unwrap().to_owned();
+    let sent = home.command(&["send", &id, "carry on"]).await;
+    assert_eq!(sent.code, 0, "{}", sent.err);
+    until(SOON, || home.of_helpers().len() == 2, || "it does not continue".to_owned());
+    let printed = home.print(&["--session", &parent, "and now?"]).await;
+    assert_eq!(printed.code, 0, "{}", printed.err);
+    let told = home.parent().results().pop().unwrap();
+    assert!(told.contains("another process continues it now") && told.contains(&id), "{told}");
+    std::fs::write(home.work().join("two"), "").unwrap();
+    assert_eq!(home.command(&["wait", &id]).await.code, 0);
+    // What it has used since counts, too: each request costs a cent.
+    let (asked, cost) = (home.asked().len() as f64 / 100.0, stats(&home, &parent).await);
+    assert!((cost - asked).abs() < 1e-6, "{cost} of {asked}");
 }
 
 /// The record of a helper at work.

@@ -75,11 +75,13 @@ pub(crate) fn report(engine: &mut Engine, news: SideNews) {
     }
 }
 
-/// Drops all side questions, because another session is opened.
-pub(crate) fn drop_all(engine: &mut Engine) {
-    for id in engine.side.clear() {
-        let (usage, error) = (Usage::default(), Some(STOPPED.to_owned()));
-        engine.emit(TaskEvent::SideAnswerEnded { id, usage, error });
+/// Ends all side questions and counts what they have cost, because the session is left. One that is stopped ends at
+/// once.
+pub(crate) async fn end_all(engine: &mut Engine) {
+    engine.side.stop_all();
+    while !engine.side.is_empty() {
+        let news = engine.side.next().await;
+        report(engine, news);
     }
 }
 

@@ -41,7 +41,7 @@ use crate::session::{CANNOT_SAVE, SessionError};
 use tau_protocol::command::{AgentCommand, RunCommand, SessionChange, SessionCommand};
 use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
 use tau_protocol::extension::{McpResource, PromptCommand};
-use tau_protocol::message::Message;
+use tau_protocol::message::{Message, Usage};
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_protocol::run::RunEnd;
 use tau_tools::access::Access;
@@ -149,6 +149,8 @@ pub(crate) struct Engine {
     pub(crate) history: HistoryCursor,
     /// The known usage of the session before it was opened, until the rest is known and it is reported.
     pub(crate) usage: Option<UsageSum>,
+    /// The counted usage of helpers of which no entry of the session tells.
+    pub(crate) apart: Usage,
     pub(crate) undo: Undo,
     pub(crate) mcp: Mcp,
     /// The tools other than custom and MCP tools.
@@ -252,6 +254,7 @@ impl Engine {
             approvals: Approvals::default(),
             history: HistoryCursor::default(),
             usage: None,
+            apart: Usage::default(),
             undo,
             mcp,
             own_tools,

@@ -10,10 +10,11 @@ pub use super::agent_handle::AgentHandle;
 use super::attend::{end_delegation, end_jobs, end_shells, serve};
 use super::config::AgentConfig;
 use super::state::{Engine, Phase};
-use super::{announce, background_jobs, commands, compact, event_hooks, kept_queue, run};
+use super::{announce, background_jobs, commands, compact, event_hooks, kept_queue, run, side_question};
 use crate::context::request;
 use crate::engine::base::outbox::Outbox;
 use crate::engine::base::panics::catch_panic;
+use crate::engine::queries::session_usage;
 use crate::engine::sessions::{open_session, session_commands, undo_commands};
 use tau_protocol::command::{AgentCommand, RunCommand, SessionChange, SessionCommand};
 use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
@@ -74,10 +75,12 @@ async fn run_until_shutdown(mut engine: Engine) {
             }
         }
     }
+    side_question::end_all(engine).await;
     let ending = event_hooks::ending(engine);
     event_hooks::on_session_end(engine, ending, "exit", Instant::now() + HOOKS_END).await;
     let (deadline, servers_end) = (Instant::now() + TASK_END, Instant::now() + SERVERS_END);
     end_delegation(engine, deadline).await;
+    session_usage::count_apart(engine, &[]);
     end_jobs(engine, deadline).await;
     end_shells(engine, deadline).await;
     engine.mcp.end(servers_end).await;

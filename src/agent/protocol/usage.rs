@@ -42,6 +42,27 @@ impl Usage {
         self.estimated |= other.estimated;
     }
 
+    /// The part of this that an earlier count did not have.
+    pub fn since(&self, before: &Usage) -> Usage {
+        let dollars = |now: f64, before: f64| (now - before).max(0.0);
+        let (cost, old) = (&self.cost, &before.cost);
+        Usage {
+            input: self.input.saturating_sub(before.input),
+            output: self.output.saturating_sub(before.output),
+            cache_read: self.cache_read.saturating_sub(before.cache_read),
+            cache_write: self.cache_write.saturating_sub(before.cache_write),
+            total_tokens: self.total_tokens.saturating_sub(before.total_tokens),
+            cost: Cost {
+                input: dollars(cost.input, old.input),
+                output: dollars(cost.output, old.output),
+                cache_read: dollars(cost.cache_read, old.cache_read),
+                cache_write: dollars(cost.cache_write, old.cache_write),
+                total: dollars(cost.total, old.total),
+            },
+            estimated: self.estimated,
+        }
+    }
+
     /// Makes this the use of a helper.
     pub fn put_into(&self, report: &mut HelperReport) {
         (report.input, report.output) = (self.input, self.output);

@@ -44,6 +44,11 @@ pub(super) fn acquire(file: &File, path: &Path) -> Result<(), Owner> {
     }
 }
 
+/// Whether a process that runs, as far as this machine knows, has the session open for writing.
+pub fn is_open(path: &Path) -> bool {
+    read_owner(path).is_some_and(|owner| owner.life() != Life::Ended)
+}
+
 /// Takes the lock of a session that is to be deleted; it is held until the result is dropped. The error is the owner, if
 /// a process has the session open.
 pub fn lock_for_deletion(path: &Path) -> Result<Option<File>, Owner> {

@@ -3,14 +3,16 @@
 use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::entry::{Body, Entry};
 use super::header::Header;
 use super::usage::UsageSum;
-use super::{Session, read};
+use super::{Session, lock, read};
 use tau_protocol::message::{Message, StopReason};
 use tau_protocol::usage::Usage;
 use tau_tools::Details;
+use tau_tools::delegate;
 use tau_tools::regular_files::{open_regular, read_capped};
 
 /// The size limit of a helper's session that is read, in bytes.
@@ -31,6 +33,8 @@ pub(crate) struct UnreportedHelper {
     pub model: String,
     /// Its answer, if it had finished.
     pub answer: Option<String>,
+    /// Whether a process continues it without its parent.
+    pub is_open: bool,
 }
 
 struct HelperFile {
@@ -47,6 +51,29 @@ impl Session {
         let told: Vec<&str> = messages(self.tree.entries()).filter_map(helper_session).collect();
         let is_unreported = |file: &&HelperFile| file.is_of(own) && !told.contains(&file.header.id.as_str());
         files.iter().filter(is_unreported).map(|file| file.report(&files)).collect()
+    }
+
+    /// The usage of helpers that neither an entry nor these results name: they continue without this session. Looked for
+    /// only if calls have no result that names a helper.
+    pub(crate) fn usage_apart(&self, results: &[Arc<Message>]) -> Usage {
+        let entries = self.tree.entries();
+        let all = || messages(entries).chain(results.iter().map(AsRef::as_ref));
+        let is_unnamed = |message: &Message| match message {
+            Message::ToolResult(result) => {
+                result.tool_name == delegate::NAME && helper_session(message).is_none()
+            }
+            _ => false,
+        };
+        let mut usage = Usage::default();
+        if !all().any(is_unnamed) {
+            return usage;
+        }
+        let named: Vec<&str> = results.iter().filter_map(|result| helper_session(result)).collect();
+        let since = entries.first().map_or(i64::MIN, |entry| entry.timestamp);
+        let apart = self.unreported_helpers(since).into_iter();
+        let apart = apart.filter(|helper| !named.contains(&helper.id.as_str()));
+        apart.for_each(|helper| usage.add(&helper.usage));
+        usage
     }
 }
 
@@ -124,6 +151,7 @@ impl HelperFile {
             usage,
             model: model.unwrap_or_default(),
             answer: answer.filter(|text| !text.trim().is_empty()),
+            is_open: lock::is_open(&self.path),
         }
     }
 }

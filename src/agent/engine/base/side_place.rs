@@ -61,9 +61,13 @@ impl SidePlace {
         self.stops.iter().filter(|(own, _)| own == id).for_each(|(_, stop)| stop.cancel());
     }
 
-    /// Drops all; returns their ids.
-    pub(crate) fn clear(&mut self) -> Vec<String> {
-        std::mem::take(self).stops.into_iter().map(|(id, _)| id).collect()
+    pub(crate) fn stop_all(&self) {
+        self.stops.iter().for_each(|(_, stop)| stop.cancel());
+    }
+
+    /// Whether the end of each was reported.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.work.is_empty()
     }
 
     /// The next news; pending while nothing is asked. Cancel safe. The pieces of an answer come before its end.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::engine::base::clock::now;
 use crate::engine::gate;
+use crate::engine::queries::session_usage;
 use crate::engine::state::Engine;
 use crate::session::Session;
 use crate::session::entry::Body;
@@ -26,11 +27,14 @@ const UNDECIDED: &str = "not run: tau ended before the user decided about this c
 const NOT_ANSWERED: &str =
     "interrupted: tau ended before the user had answered; ask again if you still need to know";
 
-/// Records them before the conversation continues.
+/// Records them before the conversation continues. What their helpers have cost since the session was opened counts now.
 pub(crate) fn repair(engine: &mut Engine) {
-    for result in missing_results(&engine.config.session) {
+    let results = missing_results(&engine.config.session);
+    session_usage::count_apart(engine, &results);
+    for result in results {
         engine.record(result);
     }
+    engine.apart = engine.config.session.usage_apart(&[]);
 }
 
 /// The results that are missing at the end of a conversation in which nothing runs.
@@ -79,8 +83,16 @@ fn take(helpers: &mut Vec<UnreportedHelper>, call: &ToolCall) -> UnreportedHelpe
     helpers.remove(at)
 }
 
-/// The result of a call whose helper ended with tau: its answer, if it had finished. What it has used counts.
+/// The result of a call whose helper ended with tau: its answer, if it had finished. What it has used counts. One that
+/// is open elsewhere may use more, so its result does not say how much.
 fn of_helper(call: &ToolCall, helper: UnreportedHelper) -> Arc<Message> {
+    if helper.is_open {
+        let text = format!(
+            "interrupted: tau ended before the helper had; another process continues it now, in its session, {}",
+            helper.id
+        );
+        return without_result(call, &text, Details::None);
+    }
     let file = helper.file.to_string_lossy().into_owned();
     let text = match &helper.answer {
         Some(answer) => {

@@ -16,6 +16,7 @@ use crate::session::usage::UsageSum;
 use tau_protocol::event::{NoticeLevel, SessionEvent};
 use tau_protocol::message::{Message, Usage};
 use tau_protocol::model::Api;
+use tau_protocol::usage::helper_usage;
 
 /// Takes the usage of the opened session as its cost so far, and reports it: immediately, or after the survey of its unread
 /// part. `missing` are results
@@ -24,6 +25,9 @@ pub(crate) fn start(engine: &mut Engine, missing: &[Arc<Message>]) {
     engine.usage = None;
     let mut known = engine.config.session.usage();
     missing.iter().for_each(|message| known.add_message(message));
+    let apart = engine.config.session.usage_apart(missing);
+    known.add_sum(UsageSum { total: apart, ..UsageSum::default() });
+    engine.apart = counted(missing, apart);
     // What an earlier session has cost is not this one's.
     let is_limited = engine.config.behavior.spending.session.is_some() && engine.config.helper.is_none();
     let elsewhere = if is_limited { engine.config.session.cost_elsewhere() } else { 0.0 };
@@ -36,6 +40,30 @@ pub(crate) fn start(engine: &mut Engine, missing: &[Arc<Message>]) {
     }
     engine.usage = Some(known);
     engine.emit(SessionEvent::SessionUsage { usage: None, priced: true });
+}
+
+/// The usage of helpers that these results name, and of those that continue without the session.
+fn counted(results: &[Arc<Message>], mut apart: Usage) -> Usage {
+    let used = results.iter().filter_map(|message| match message.as_ref() {
+        Message::ToolResult(result) => helper_usage(&result.details),
+        _ => None,
+    });
+    used.for_each(|usage| apart.add(&usage));
+    apart
+}
+
+/// Counts what helpers of which no entry tells have used since they were counted last; `results` are not recorded yet.
+pub(crate) fn count_apart(engine: &mut Engine, results: &[Arc<Message>]) {
+    if results.is_empty() && engine.apart == Usage::default() {
+        return;
+    }
+    let now = counted(results, engine.config.session.usage_apart(results));
+    let usage = now.since(&engine.apart);
+    if usage.total_tokens > 0 || usage.cost.total > 0.0 {
+        engine.apart = now;
+        engine.meters.used.add_before(usage.cost.total);
+        engine.emit(SessionEvent::UsageAdded { usage });
+    }
 }
 
 /// Adds the usage of the unread part, unless it was reported. If that part could not be read, the known usage

@@ -409,6 +409,7 @@ impl Loop<'_> {
         goal::on_run_end(engine, end);
         kept_queue::on_run_end(engine);
         open_jobs::on_run_end(engine);
+        session_usage::count_apart(engine, &[]);
         engine.meters.deadline = None;
         engine.meters.used.end_run();
         engine.undo.settle();

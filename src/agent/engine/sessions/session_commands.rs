@@ -89,10 +89,10 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionChange) {
 
 /// Leaves the current session for `next`.
 async fn switch_to(engine: &mut Engine, next: Session) {
+    side_question::end_all(engine).await;
     end_shells(engine, Instant::now() + SHELLS_END).await;
     announce::record_pending(engine);
     background_jobs::leave_session(engine);
-    side_question::drop_all(engine);
     if !engine.queues.is_empty() {
         let messages = engine.queues.take();
         announce::queues(engine);
