@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Home, task};
 use crate::screen::TIMEOUT;
 use crate::support::processes::{alive, rare_sleep};
-use crate::support::program::{calls_all, says_using};
+use crate::support::program::{calls_all, says, says_using};
 use crate::support::server::{Act, Server};
 use crate::time_limit::{EndInTime, until};
 
@@ -91,6 +91,25 @@ async fn runs_without_a_result_count_and_say_why_they_have_none() {
     let (code, out, err) = run(&home, &[]);
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(out.contains("cost $2.4000, 2400 tokens"), "{out}");
+}
+
+/// A provider that does not say what an answer has used.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cost_that_is_estimated_has_its_mark() {
+    let server = Server::choosing(|_, _| says("done")).await;
+    let home = home_of(&server);
+    home.tasks(&[task("one", "true")]);
+    let (code, out, err) = run(&home, &[]);
+    assert!(code == Some(0) && out.contains("cost ~$"), "{out}{err}");
+    assert_eq!(home.result("one").unwrap()["estimated"], true);
+    // Also as an earlier run, whose result is forgotten.
+    fs::remove_file(home.at("tasks.results/results/one.json")).unwrap();
+    let (_, out, err) = run(&home, &["--json"]);
+    let report: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    assert_eq!(report["estimated"], true, "{out}{err}");
+    let earlier = fs::read(home.at("tasks.results/runs/one.earlier.json")).unwrap();
+    let earlier: Value = serde_json::from_slice(&earlier).unwrap();
+    assert_eq!(earlier["spent"]["estimated"], true, "{earlier}");
 }
 
 /// What runs has cost something, too: it is in the progress, and no task begins above the limit.

@@ -189,6 +189,7 @@ fn live_row(id: &str, state: LiveState, title: &str, changed: i64, last_line: &s
         directory: "/srv/web/漢字".into(),
         model: Some("anthropic/claude-haiku-4-5".into()),
         cost: 0.125,
+        estimated: false,
         last_line: last_line.into(),
         changed,
         is_live: state != LiveState::Done,

@@ -35,6 +35,9 @@ pub struct AttemptNews {
     pub ended: bool,
     /// US dollars that were not reported before.
     pub dollars: f64,
+    /// Whether any of it is estimated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// How they ended, for the user.
     pub said: String,
 }

@@ -74,6 +74,9 @@ pub struct LiveRow {
     pub model: Option<String>,
     /// US dollars.
     pub cost: f64,
+    /// Whether any of it is estimated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// The last line of the last answer, or the last error.
     pub last_line: String,
     /// The time of the last change, in milliseconds since 1970.

@@ -118,7 +118,7 @@ pub(super) fn news(
         Ok(news) => {
             if news.dollars > 0.0 {
                 let cost = Cost { total: news.dollars, ..Cost::default() };
-                let usage = Usage { cost, ..Usage::default() };
+                let usage = Usage { cost, estimated: news.estimated, ..Usage::default() };
                 effects.push(SessionCommand::AddUsage { usage }.into());
             }
             if news.ended {

@@ -13,7 +13,7 @@ use tau_protocol::query::QueryAnswer;
 
 /// The number of the wire format. Raise it with every change of a type that is sent; a test compares their
 /// definitions with `tests/golden/attach_wire.txt`.
-const WIRE: u32 = 43;
+const WIRE: u32 = 44;
 
 /// The protocol of this build: the version of tau and the number of its wire format, since two builds of one
 /// version may differ in it.

@@ -120,6 +120,7 @@ struct Hosting {
     begun: Instant,
     rounds: u64,
     dollars: f64,
+    estimated: bool,
     reached: bool,
     has_ended: bool,
 }
@@ -131,6 +132,7 @@ struct Last {
     is_complete: bool,
     reached: u64,
     cost: Option<f64>,
+    estimated: bool,
 }
 
 impl HostedAttempts {
@@ -145,9 +147,9 @@ impl HostedAttempts {
             while !last.is_complete
                 && let Ok(Some(line)) = lines.next_line().await
             {
-                if let Some(dollars) = self.take(&line, &mut last) {
+                if let Some((dollars, estimated)) = self.take(&line, &mut last) {
                     self.note_reported_cost(paths);
-                    let news = AttemptNews { dollars, ..AttemptNews::default() };
+                    let news = AttemptNews { dollars, estimated, ..AttemptNews::default() };
                     call.send_early(ScreenReply::AttemptNews(news)).await;
                 }
             }
@@ -191,18 +193,26 @@ impl HostedAttempts {
         Ok(child)
     }
 
-    /// Takes a record; returns the dollars to report now.
-    fn take(&self, line: &str, last: &mut Last) -> Option<f64> {
+    /// Takes a record; returns the dollars to report now, and whether any of them are estimated.
+    fn take(&self, line: &str, last: &mut Last) -> Option<(f64, bool)> {
         let record: Value = serde_json::from_str(line).ok()?;
         let number = |name: &str| record.get(name).and_then(Value::as_u64);
         let cost = record.get("cost").and_then(Value::as_f64);
+        let estimated = record.get("estimated").and_then(Value::as_bool).unwrap_or_default();
         let (mut host, kind) = (self.host.lock(), record.get("type").and_then(Value::as_str)?);
         let host = host.as_mut()?;
         match kind {
             "attempt_start" => {
                 host.id = record.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
                 let begun = Instant::now();
-                let new = Hosting { begun, rounds: 0, dollars: 0.0, reached: false, has_ended: false };
+                let new = Hosting {
+                    begun,
+                    rounds: 0,
+                    dollars: 0.0,
+                    estimated: false,
+                    reached: false,
+                    has_ended: false,
+                };
                 host.attempts.insert(number("attempt")?, new);
                 None
             }
@@ -210,17 +220,20 @@ impl HostedAttempts {
                 let attempt = host.attempts.get_mut(&number("attempt")?)?;
                 attempt.rounds = number("rounds").unwrap_or(attempt.rounds);
                 attempt.dollars = cost.unwrap_or(attempt.dollars);
-                Some(host.report_cost())
+                attempt.estimated = estimated;
+                Some((host.report_cost(), estimated))
             }
             "attempt_end" => {
                 let attempt = host.attempts.get_mut(&number("attempt")?)?;
                 attempt.has_ended = true;
                 attempt.reached = record.get("reached").and_then(Value::as_bool).unwrap_or_default();
                 attempt.dollars = cost.unwrap_or(attempt.dollars);
-                Some(host.report_cost())
+                attempt.estimated = estimated;
+                Some((host.report_cost(), estimated))
             }
             "attempts_end" => {
-                *last = Last { is_complete: true, reached: number("reached").unwrap_or_default(), cost };
+                let reached = number("reached").unwrap_or_default();
+                *last = Last { is_complete: true, reached, cost, estimated };
                 None
             }
             _ => None,
@@ -266,7 +279,7 @@ impl HostedAttempts {
             return;
         }
         row.time = words::time(known.begun.elapsed().as_secs() as f64);
-        row.cost = format!("${:.3}", known.dollars);
+        row.cost = words::money(Some(known.dollars), known.estimated);
         if host.lifeline.is_none() {
             row.outcome = "stopping".to_owned();
         } else if known.rounds > 0 {
@@ -314,7 +327,7 @@ fn ending(
     }
     let mut text = match last.is_complete {
         true => {
-            let cost = last.cost.map_or_else(|| "$?".to_owned(), |cost| format!("${cost:.3}"));
+            let cost = words::money(last.cost, last.estimated);
             format!("{} of {count} succeeded, {cost}", last.reached)
         }
         false => format!("the process of {} ended first", pluralize(u64::from(count), "attempt")),
@@ -323,7 +336,7 @@ fn ending(
         text.push('\n');
         text.push_str(&why);
     }
-    Ok(AttemptNews { ended: true, dollars, said: text })
+    Ok(AttemptNews { ended: true, dollars, estimated: last.estimated, said: text })
 }
 
 #[cfg(test)]

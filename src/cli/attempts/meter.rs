@@ -44,14 +44,22 @@ pub(super) struct Progress(Vec<WatchedAttempt>);
 struct WatchedAttempt {
     known: Arc<Mutex<AttemptStats>>,
     has_ended: bool,
-    /// The rounds and dollars reported last.
-    reported: (u32, f64),
+    reported: SoFar,
+}
+
+/// What an attempt has needed so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct SoFar {
+    pub rounds: u32,
+    pub dollars: f64,
+    /// Whether any of it is estimated.
+    pub estimated: bool,
 }
 
 impl Progress {
     /// Watches the next attempt.
     pub fn watch(&mut self, known: Arc<Mutex<AttemptStats>>) {
-        self.0.push(WatchedAttempt { known, has_ended: false, reported: (0, 0.0) });
+        self.0.push(WatchedAttempt { known, has_ended: false, reported: SoFar::default() });
     }
 
     /// Stops reporting this attempt.
@@ -61,17 +69,18 @@ impl Progress {
         }
     }
 
-    /// The attempts with progress since the last call: number, rounds, dollars.
-    pub fn take_changes(&mut self) -> Vec<(usize, u32, f64)> {
+    /// The attempts with progress since the last call, by their numbers.
+    pub fn take_changes(&mut self) -> Vec<(usize, SoFar)> {
         let mut changed = Vec::new();
         for (index, watched) in self.0.iter_mut().enumerate().filter(|(_, watched)| !watched.has_ended) {
             let now = {
                 let known = watched.known.lock();
-                (known.rounds, known.meter.total().cost.total)
+                let used = known.meter.total();
+                SoFar { rounds: known.rounds, dollars: used.cost.total, estimated: used.estimated }
             };
             if now != watched.reported {
                 watched.reported = now;
-                changed.push((index + 1, now.0, now.1));
+                changed.push((index + 1, now));
             }
         }
         changed

@@ -75,6 +75,9 @@ pub(crate) struct Attempt {
     pub seconds: f64,
     /// US dollars; `None` if a price is not known.
     pub cost: Option<f64>,
+    /// Whether any of it is estimated.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// The commit with its files.
     pub files: Option<String>,
     /// The reason for which they could not be kept so far.
@@ -195,6 +198,11 @@ impl Attempts {
     /// The cost of all so far, in US dollars, as far as prices are known.
     fn known_cost(&self) -> f64 {
         self.attempts.iter().filter_map(|attempt| attempt.cost).sum()
+    }
+
+    /// Whether the cost of any is estimated.
+    fn has_estimate(&self) -> bool {
+        self.attempts.iter().any(|attempt| attempt.estimated)
     }
 
     /// The cost of all; `None` if a price is not known.

@@ -29,7 +29,11 @@ pub(super) fn recover(paths: &Paths, attempts: &mut Attempts) {
         if is_cut(attempt)
             && let Some(file) = list::of_id(&root, &attempt.session)
         {
-            attempt.cost = usage_of_file(&file).and_then(|usage| usage.dollars()).or(attempt.cost);
+            if let Some(usage) = usage_of_file(&file)
+                && let Some(dollars) = usage.dollars()
+            {
+                (attempt.cost, attempt.estimated) = (Some(dollars), usage.estimated);
+            }
             attempt.seconds = seconds_until(&file, started).unwrap_or(attempt.seconds);
         }
         attempt.unkept = keep(attempt, &repository, &id, &base).err().map(String::from);

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::host::HostOrder;
-use super::meter::{AttemptStats, Progress, attach_meter};
+use super::meter::{AttemptStats, Progress, SoFar, attach_meter};
 use super::{Attempt, Attempts, copies, recover, words};
 use crate::args::CliArgs;
 use crate::args::front_end::{FrontEnd, StandardStreams};
@@ -304,7 +304,7 @@ async fn work(
             _ = reports.tick() => {
                 let changed = progress.take_changes();
                 if is_json {
-                    changed.iter().for_each(|(number, rounds, cost)| record(&words::progress(*number, *rounds, *cost)));
+                    changed.iter().for_each(|(number, so_far)| record(&words::progress(*number, so_far)));
                 }
                 if attempts.session.is_some() && note_costs(&mut attempts, &changed) {
                     // Whoever began them counts it if this process is killed.
@@ -332,13 +332,13 @@ fn note_end(attempts: &mut Attempts, index: usize, ended: Attempt, setup: &Setup
 }
 
 /// Notes what attempts have cost so far; returns whether any of it is new.
-fn note_costs(attempts: &mut Attempts, changed: &[(usize, u32, f64)]) -> bool {
+fn note_costs(attempts: &mut Attempts, changed: &[(usize, SoFar)]) -> bool {
     let mut is_new = false;
-    for (number, _, dollars) in changed {
+    for (number, SoFar { dollars, estimated, .. }) in changed {
         let attempt = number.checked_sub(1).and_then(|index| attempts.attempts.get_mut(index));
         if let Some(attempt) = attempt.filter(|_| *dollars > 0.0) {
             is_new |= attempt.cost != Some(*dollars);
-            attempt.cost = Some(*dollars);
+            (attempt.cost, attempt.estimated) = (Some(*dollars), *estimated);
         }
     }
     is_new
@@ -410,7 +410,7 @@ fn keep_result(
     attempt.exit_code = Some(exit.code());
     attempt.reached = known.reached;
     attempt.seconds = (took.as_secs_f64() * 10.0).round() / 10.0;
-    attempt.cost = known.spending.known_dollars();
+    (attempt.cost, attempt.estimated) = (known.spending.known_dollars(), known.spending.is_estimated());
     let (repository, id, base) = (attempts.repository.clone(), attempts.id.clone(), attempts.base.clone());
     let mut with_files = attempt.clone();
     Some(async move {
@@ -429,13 +429,14 @@ fn keep_result(
 
 fn report(attempts: &Attempts, args: &CliArgs, exit: Exit, is_json: bool) -> Exit {
     if is_json {
-        record(&json!({
+        let end = json!({
             "type": "attempts_end",
             "id": attempts.id,
             "exitCode": exit.code(),
             "cost": attempts.cost(),
             "reached": attempts.successes(),
-        }));
+        });
+        record(&words::with_mark(end, attempts.has_estimate()));
         return exit;
     }
     say(&words::table(attempts, false));

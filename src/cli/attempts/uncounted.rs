@@ -31,6 +31,9 @@ struct CountedCost {
     dollars: f64,
     /// The session and the whole cost, once the record is gone.
     left: Option<(String, f64)>,
+    /// Whether any of that cost is estimated.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    estimated: bool,
 }
 
 fn file(paths: &Paths, id: &str) -> PathBuf {
@@ -52,7 +55,7 @@ fn write(file: &Path, counted: &CountedCost) {
 /// Notes that the session counts all of these dollars of the attempts with this id.
 pub(super) fn note(paths: &Paths, id: &str, dollars: f64) {
     if dollars > 0.0 && !id.is_empty() {
-        write(&file(paths, id), &CountedCost { dollars, left: None });
+        write(&file(paths, id), &CountedCost { dollars, ..CountedCost::default() });
     }
 }
 
@@ -62,7 +65,8 @@ pub(super) fn keep(paths: &Paths, attempts: &Attempts) {
     let counted = read(&file);
     match &attempts.session {
         Some(session) if spent - counted.dollars > LEAST => {
-            write(&file, &CountedCost { left: Some((session.clone(), spent)), ..counted });
+            let (left, estimated) = (Some((session.clone(), spent)), attempts.has_estimate());
+            write(&file, &CountedCost { left, estimated, ..counted });
         }
         _ => drop(std::fs::remove_file(&file)),
     }
@@ -70,7 +74,7 @@ pub(super) fn keep(paths: &Paths, attempts: &Attempts) {
 
 /// Counts in a session that is opened again what its attempts have cost, but those that are at work.
 pub(crate) fn count(paths: &Paths, session: &mut Session) {
-    let (id, mut dollars) = (session.info().id.clone(), 0.0);
+    let (id, mut dollars, mut estimated) = (session.info().id.clone(), 0.0, false);
     let files = std::fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
     for path in files {
         match path.extension().and_then(|end| end.to_str()) {
@@ -84,6 +88,7 @@ pub(crate) fn count(paths: &Paths, session: &mut Session) {
                 let new = spent - read(&file).dollars;
                 if new > LEAST {
                     dollars += new;
+                    estimated |= attempts.has_estimate();
                     note(paths, &attempts.id, spent);
                 }
             }
@@ -91,6 +96,7 @@ pub(crate) fn count(paths: &Paths, session: &mut Session) {
                 let counted = read(&path);
                 if let Some((_, spent)) = counted.left.filter(|(session, _)| *session == id) {
                     dollars += (spent - counted.dollars).max(0.0);
+                    estimated |= counted.estimated;
                     let _ = std::fs::remove_file(&path);
                 }
             }
@@ -98,7 +104,8 @@ pub(crate) fn count(paths: &Paths, session: &mut Session) {
         }
     }
     if dollars > LEAST {
-        let usage = Usage { cost: Cost { total: dollars, ..Cost::default() }, ..Usage::default() };
+        let cost = Cost { total: dollars, ..Cost::default() };
+        let usage = Usage { cost, estimated, ..Usage::default() };
         if let Err(error) = session.append_usage(json!(usage)) {
             tracing::warn!(%error, "what attempts cost could not be counted in their session");
         }

@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::meter::SoFar;
 use super::{Attempt, Attempts};
 use crate::commands::table;
 use crate::process::exit::Exit;
 use crate::process::plain;
+use crate::protocol;
 use tau_tools::counted::pluralize;
 use tau_tools::path_text;
 
@@ -22,7 +24,7 @@ pub(crate) fn cells(attempt: &Attempt, is_running: bool) -> [String; 7] {
         attempt.number.to_string(),
         outcome(attempt, is_running).to_owned(),
         time(attempt.seconds),
-        attempt.cost.map_or_else(|| "$?".to_owned(), |cost| format!("${cost:.3}")),
+        money(attempt.cost, attempt.estimated),
         match &attempt.unkept {
             Some(why) => format!("not kept: {}", plain::line(why)),
             None => format!("{} +{} -{}", pluralize(changed.files, "file"), changed.added, changed.removed),
@@ -30,6 +32,12 @@ pub(crate) fn cells(attempt: &Attempt, is_running: bool) -> [String; 7] {
         plain::line(attempt.model.as_deref().unwrap_or_default()),
         attempt.session.clone(),
     ]
+}
+
+/// A cost in words; `None` is one that is not known.
+pub(super) fn money(cost: Option<f64>, estimated: bool) -> String {
+    let about = if estimated { "~" } else { "" };
+    cost.map_or_else(|| "$?".to_owned(), |cost| format!("{about}${cost:.3}"))
 }
 
 /// How an attempt ended, in words.
@@ -62,13 +70,23 @@ pub(super) fn start_record(attempts: &Attempts, attempt: &Attempt) -> Value {
 }
 
 /// The record of an attempt that has come further.
-pub(super) fn progress(number: usize, rounds: u32, dollars: f64) -> Value {
-    json!({ "type": "attempt_progress", "attempt": number, "rounds": rounds, "cost": dollars })
+pub(super) fn progress(number: usize, so_far: &SoFar) -> Value {
+    let SoFar { rounds, dollars, estimated } = *so_far;
+    let record = json!({ "type": "attempt_progress", "attempt": number, "rounds": rounds, "cost": dollars });
+    with_mark(record, estimated)
+}
+
+/// A record of money, with the mark of what is estimated.
+pub(super) fn with_mark(mut record: Value, estimated: bool) -> Value {
+    if estimated {
+        protocol::set(&mut record, "estimated", json!(true));
+    }
+    record
 }
 
 /// The record of the end of an attempt.
 pub(super) fn end_record(attempt: &Attempt) -> Value {
-    json!({
+    let record = json!({
         "type": "attempt_end",
         "attempt": attempt.number,
         "reached": attempt.reached,
@@ -78,5 +96,6 @@ pub(super) fn end_record(attempt: &Attempt) -> Value {
         "changed": attempt.changed,
         "commit": attempt.files,
         "unkept": attempt.unkept,
-    })
+    });
+    with_mark(record, attempt.estimated)
 }

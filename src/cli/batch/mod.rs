@@ -247,7 +247,7 @@ impl Batch {
                 () = sleep_until(beat), if self.progress.moves() => {
                     // One at a time, as a long session takes a while to read.
                     self.count_running(1);
-                    self.progress.draw(dollars(&self.spent));
+                    self.progress.draw(sum(&self.spent));
                     beat = Instant::now() + BEAT;
                 }
             }
@@ -265,7 +265,7 @@ impl Batch {
 
     /// The reason why no more tasks may cost anything, if there is one.
     fn reached_limit(&self) -> Option<&'static str> {
-        let is_too_expensive = self.most.is_some_and(|most| dollars(&self.spent) >= most);
+        let is_too_expensive = self.most.is_some_and(|most| sum(&self.spent).cost >= most);
         match is_too_expensive {
             true => Some("--max-cost is reached"),
             false => self.is_day_spent.then_some("day_cost allows no more; run the batch again to do them"),
@@ -304,7 +304,7 @@ impl Batch {
             };
             self.busy.extend(place.clone());
             self.at_work.push_back(task.id.clone());
-            self.progress.report_start(&task, dollars(&self.spent));
+            self.progress.report_start(&task, sum(&self.spent));
             let (tasks, folder) = (Arc::clone(&self.tasks), self.folder.clone());
             let mut stopping = self.stop.subscribe();
             let patience = (!self.is_part).then_some(runner::GRACE);
@@ -335,7 +335,7 @@ impl Batch {
         };
         self.at_work.retain(|id| *id != task.id);
         self.spent.insert(task.id.clone(), self.folder.task_cost(&task.id, result));
-        let told = self.progress.report_end(&task.id, &outcome, dollars(&self.spent));
+        let told = self.progress.report_end(&task.id, &outcome, sum(&self.spent));
         match outcome {
             Outcome::Result(result) => {
                 self.results.insert(task.id.clone(), *result);
@@ -354,9 +354,11 @@ impl Batch {
     }
 }
 
-/// The dollars of all tasks.
-fn dollars(spent: &HashMap<String, BatchCost>) -> f64 {
-    spent.values().fold(0.0, |sum, spent| sum + spent.cost)
+/// The cost of all tasks.
+fn sum(spent: &HashMap<String, BatchCost>) -> BatchCost {
+    let mut sum = BatchCost::default();
+    spent.values().for_each(|spent| sum.add(*spent));
+    sum
 }
 
 fn is_taken() -> Outcome {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::report::{duration, why};
 use super::runner::Outcome;
+use super::spent::BatchCost;
 use super::tasks::BatchTask;
 use crate::process::exit::{Exit, say};
 use crate::process::{plain, stderr};
@@ -57,14 +58,14 @@ impl Progress {
     }
 
     /// Notes that a task begins; `cost` as for [`Self::draw`].
-    pub fn report_start(&mut self, task: &BatchTask, cost: f64) {
+    pub fn report_start(&mut self, task: &BatchTask, cost: BatchCost) {
         self.running.insert(task.id.clone(), (Instant::now(), plain::line(&task.prompt)));
         self.tell(&json!({ "type": "started", "id": task.id }));
         self.draw(cost);
     }
 
     /// Notes the end of an attempt; `cost` as for [`Self::draw`]. Fails when nobody reads the JSON any more.
-    pub fn report_end(&mut self, id: &str, outcome: &Outcome, cost: f64) -> bool {
+    pub fn report_end(&mut self, id: &str, outcome: &Outcome, cost: BatchCost) -> bool {
         self.running.remove(id);
         let line = match outcome {
             Outcome::Result(result) => {
@@ -97,23 +98,23 @@ impl Progress {
     }
 
     /// The summary, in a line.
-    fn summary(&self, cost: f64) -> String {
+    fn summary(&self, cost: BatchCost) -> String {
         let done = self.passed + self.failed;
         let missing =
             if self.missing == 0 { String::new() } else { format!(", {} without a result", self.missing) };
         format!(
-            "{done}/{} done: {} passed, {} failed{missing} · {} running · ${:.2} · {}",
+            "{done}/{} done: {} passed, {} failed{missing} · {} running · {} · {}",
             self.total,
             self.passed,
             self.failed,
             self.running.len(),
-            cost,
+            cost.money(2),
             duration(self.started.elapsed().as_secs_f64())
         )
     }
 
-    /// Draws the lines on a terminal again; `cost` is that of all runs so far, in US dollars.
-    pub fn draw(&mut self, cost: f64) {
+    /// Draws the lines on a terminal again; `cost` is that of all runs so far.
+    pub fn draw(&mut self, cost: BatchCost) {
         if self.kind != Kind::Terminal {
             return;
         }

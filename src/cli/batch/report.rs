@@ -69,6 +69,7 @@ impl Report {
             "missing": missing.collect::<Vec<_>>(),
             "passRate": rate(passed, self.results.len()),
             "cost": self.spent.cost,
+            "estimated": self.spent.estimated,
             "unpriced": self.spent.unpriced,
             "tokens": self.spent.tokens,
             "seconds": self.seconds(),
@@ -89,11 +90,12 @@ impl Report {
         if let Some(rate) = rate(passed, with) {
             text += &format!("pass rate {:.1} %\n", rate * 100.0);
         }
-        let BatchCost { cost, tokens, unpriced } = self.spent;
+        let BatchCost { cost, tokens, unpriced, .. } = self.spent;
+        let money = self.spent.money(4);
         let cost = match unpriced {
-            0 => format!("cost ${cost:.4}"),
+            0 => format!("cost {money}"),
             _ if cost == 0.0 => "cost not known".to_owned(),
-            some => format!("cost ${cost:.4}, without {} whose price is not known", pluralize(some, "run")),
+            some => format!("cost {money}, without {} whose price is not known", pluralize(some, "run")),
         };
         text += &format!("{cost}, {}\n", pluralize(tokens, "token"));
         if let Some(slowest) = self.results.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds)) {

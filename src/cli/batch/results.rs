@@ -45,6 +45,9 @@ pub(crate) struct TaskResult {
     pub check: Option<CheckResult>,
     /// US dollars; absent if the price of the model is not known.
     pub cost: Option<f64>,
+    /// Whether any of the cost and the tokens is estimated.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     pub tokens: u64,
     pub seconds: f64,
     /// The last answer.

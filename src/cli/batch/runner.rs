@@ -141,6 +141,7 @@ async fn attempt(
         error: unusable.or(run.error),
         check,
         cost: run.cost,
+        estimated: run.estimated,
         tokens: run.tokens,
         seconds: started.elapsed().as_secs_f64(),
         text: run.text,

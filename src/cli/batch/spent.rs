@@ -34,6 +34,9 @@ pub(super) struct BatchCost {
     pub tokens: u64,
     /// The number of runs whose price is not known.
     pub unpriced: u32,
+    /// Whether any of it is estimated.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl BatchCost {
@@ -42,13 +45,25 @@ impl BatchCost {
         self.cost += other.cost;
         self.tokens = self.tokens.saturating_add(other.tokens);
         self.unpriced = self.unpriced.saturating_add(other.unpriced);
+        self.estimated |= other.estimated;
     }
 
-    fn of(cost: Option<f64>, tokens: u64) -> Self {
+    /// US dollars, with the mark of what is estimated.
+    pub fn money(&self, digits: usize) -> String {
+        let about = if self.estimated { "~" } else { "" };
+        format!("{about}${:.digits$}", self.cost)
+    }
+
+    fn of_usage(used: &Usage) -> Self {
+        BatchCost::of(used.dollars(), used.total_tokens, used.estimated)
+    }
+
+    fn of(cost: Option<f64>, tokens: u64, estimated: bool) -> Self {
         BatchCost {
             cost: cost.unwrap_or_default(),
             tokens,
             unpriced: u32::from(cost.is_none() && tokens > 0),
+            estimated,
         }
     }
 }
@@ -74,6 +89,7 @@ pub(super) struct Run {
     limit: Option<RunEnd>,
     pub cost: Option<f64>,
     pub tokens: u64,
+    pub estimated: bool,
     pub text: String,
     pub session: Option<String>,
     /// The usage of its answers, which its end repeats.
@@ -110,8 +126,9 @@ impl Run {
                 let limit = event.get("limit").cloned().unwrap_or_default();
                 self.limit = serde_json::from_value(limit).ok();
                 self.cost = event.get("cost").and_then(Value::as_f64);
-                let tokens = event.get("usage").and_then(|usage| usage.get("totalTokens"));
-                self.tokens = tokens.and_then(Value::as_u64).unwrap_or_default();
+                let of_usage = |name| event.get("usage").and_then(|usage: &Value| usage.get(name));
+                self.tokens = of_usage("totalTokens").and_then(Value::as_u64).unwrap_or_default();
+                self.estimated = of_usage("estimated").and_then(Value::as_bool).unwrap_or_default();
             }
             _ => {}
         }
@@ -138,12 +155,11 @@ impl Run {
 
     fn cost_so_far(&self) -> BatchCost {
         match self.has_ended {
-            true => BatchCost::of(self.cost, self.tokens),
+            true => BatchCost::of(self.cost, self.tokens, self.estimated),
             false => {
                 // What it told last, while its batch was being killed, is in its session only.
                 let kept = self.session.as_deref().and_then(usage_of_session);
-                let used = kept.unwrap_or(self.used);
-                BatchCost::of(used.dollars(), used.total_tokens)
+                BatchCost::of_usage(&kept.unwrap_or(self.used))
             }
         }
     }
@@ -192,7 +208,7 @@ impl BatchFolder {
         match result {
             Some(result) => spent.add(BatchCost {
                 unpriced: u32::from(result.cost.is_none()),
-                ..BatchCost::of(result.cost, result.tokens)
+                ..BatchCost::of(result.cost, result.tokens, result.estimated)
             }),
             None => {
                 let run = self.last_run(id).filter(|run| run.session.is_some() && run.session != session);
@@ -211,7 +227,7 @@ impl BatchFolder {
         let Earlier { mut spent, session } = self.earlier(id);
         if run.session != session {
             let used = usage_of_session(run.session.as_deref()?)?;
-            spent.add(BatchCost::of(used.dollars(), used.total_tokens));
+            spent.add(BatchCost::of_usage(&used));
         }
         Some(spent)
     }

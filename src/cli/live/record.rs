@@ -68,6 +68,9 @@ pub(crate) struct LiveRecord {
     pub model: Option<String>,
     /// US dollars of the session and its helpers.
     pub cost: f64,
+    /// Whether any of it is estimated.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// The last line of the last answer, or the last error.
     pub last_line: String,
     /// The time of the next request, in milliseconds since 1970, while the provider accepts none.
@@ -182,8 +185,8 @@ impl FoundRecord {
     /// As a row of the board.
     pub fn row(self) -> LiveRow {
         let (state, is_live) = (self.state(), self.is_live);
-        let LiveRecord { id, directory, title, model, cost, last_line, changed, archived, parent, .. } =
-            self.record;
+        let LiveRecord { id, directory, title, model, cost, estimated, .. } = self.record;
+        let LiveRecord { last_line, changed, archived, parent, .. } = self.record;
         let server = None;
         LiveRow {
             id,
@@ -192,6 +195,7 @@ impl FoundRecord {
             directory,
             model,
             cost,
+            estimated,
             last_line,
             changed,
             is_live,

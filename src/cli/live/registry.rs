@@ -223,6 +223,7 @@ impl Registry {
             unsaved: facts.is_saving,
             model: facts.model(),
             cost: facts.meter.total().cost.total,
+            estimated: facts.meter.total().estimated,
             last_line: facts.last_line(),
             retry_at: facts.run.retry.as_ref().map(|(at, _)| *at).filter(|_| facts.mirror.running),
             changed: jiff::Timestamp::now().as_millisecond(),

@@ -224,6 +224,8 @@ pub(crate) struct SessionSummary {
     pub model: Option<String>,
     /// US dollars, with those of its helpers; 0 unless it is open, or has ended in the background.
     pub cost: f64,
+    /// Whether any of that cost is estimated.
+    pub estimated: bool,
     /// The last line of the last answer, or the last error.
     pub last_line: String,
     /// Whether the user has put it away.

@@ -189,7 +189,8 @@ fn below(
     if !row.last_line.is_empty() {
         lines.push(line(&row.last_line, ThemeToken::Text));
     }
-    let cost = (row.cost > 0.0).then(|| cost(row.cost, Short::Nothing));
+    let about = if row.estimated { "~" } else { "" };
+    let cost = (row.cost > 0.0).then(|| format!("{about}{}", cost(row.cost, Short::Nothing)));
     let (place, id) = (Some(row.directory.display().to_string()), Some(row.id.clone()));
     // The ID on a server is what commands take.
     let short = row.id.get(row.id.len().saturating_sub(SHORT_ID)..).map(|end| format!("…{end}"));

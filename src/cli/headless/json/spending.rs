@@ -56,6 +56,11 @@ impl Spending {
         (!self.has_unpriced).then_some(self.usage.cost.total)
     }
 
+    /// Whether any of it is estimated.
+    pub(crate) fn is_estimated(&self) -> bool {
+        self.usage.estimated
+    }
+
     /// Adds the totals to the last record. `cost` is in US dollars, and null if a price is unknown.
     pub(crate) fn put_into(&self, record: &mut Value) {
         let cost = if self.has_unpriced { Value::Null } else { json!(self.usage.cost.total) };

@@ -69,7 +69,7 @@ class Row {
     this.name.textContent = nameOf(session);
     this.state.textContent = NAMES[session.state] || session.state;
     this.state.className = session.state;
-    const cost = session.cost > 0 ? `$${session.cost.toFixed(2)}` : "";
+    const cost = session.cost > 0 ? `${session.estimated ? "~" : ""}$${session.cost.toFixed(2)}` : "";
     const when = session.modified || session.created;
     const facts = [session.model, cost, session.cwd, when && ago(when)].filter(Boolean);
     this.facts.textContent = visible(` · ${facts.join(" · ")}`);

@@ -297,12 +297,14 @@ fn with_known(summary: SessionSummary, known: &FactSource<'_>) -> SessionSummary
             state: facts.state(true).name().to_owned(),
             model: facts.model(),
             cost: facts.meter.total().cost.total,
+            estimated: facts.meter.total().estimated,
             last_line: facts.last_line(),
             parent: live.helper.as_ref().map(|helper| helper.parent.clone()),
             ..summary
         }),
         FactSource::Elsewhere(found) => {
-            let LiveRecord { waiting, model, cost, last_line, archived, parent, .. } = found.record.clone();
+            let LiveRecord { waiting, model, cost, estimated, last_line, archived, parent, .. } =
+                found.record.clone();
             let state = found.state();
             SessionSummary {
                 live: found.is_live,
@@ -312,6 +314,7 @@ fn with_known(summary: SessionSummary, known: &FactSource<'_>) -> SessionSummary
                 state: state.name().to_owned(),
                 model,
                 cost,
+                estimated,
                 last_line,
                 archived,
                 parent,
