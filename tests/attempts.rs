@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::background_jobs::Home;
 use crate::support::processes::{gone, rare_sleep};
-use crate::support::program::{Ended, bare, body, calls_all, run, says_using};
+use crate::support::program::{Ended, bare, body, calls_all, run, says, says_using};
 use crate::support::server::{Act, Server};
 use crate::time_limit::{InTime, RunInTime};
 
@@ -507,7 +507,10 @@ async fn attempts_need_a_command_and_a_directory_that_can_be_copied() {
     script(&home, "git init -q; echo x >file; git add .; git commit -qm x; git init -q sub; git -C sub commit -q --allow-empty -m x").await;
     refused(&["-n", "2", "--until", "true", "--model", "own/a", "go"], 3, "sub/ is a repository of its own")
         .await;
-    script(&home, "rm -rf .git; mkfifo .gitignore").await;
+    script(&home, "git submodule --quiet add ./sub 2>&1; git commit -qm sub").await;
+    let remedy = "with `git submodule deinit`";
+    refused(&["-n", "2", "--until", "true", "--model", "own/a", "go"], 3, remedy).await;
+    script(&home, "rm -rf .git .gitmodules; mkfifo .gitignore").await;
     let own = ["-n", "2", "--until", "true", "--model", "own/a", "go"];
     refused(&own, 3, ".gitignore is not a regular file").await;
     script(&home, "rm .gitignore").await;
@@ -554,4 +557,22 @@ async fn attempts_work_in_the_folder_in_which_they_were_begun() {
     let taken = run(take.current_dir(work(&home).join("new/part")), None).await;
     assert_eq!(taken.code, 0, "{}", taken.err);
     assert!(text(&work(&home).join("new/part/out")).ends_with("/new/part\n"));
+}
+
+/// A provider that does not say what an answer has used.
+#[tokio::test]
+async fn a_cost_that_is_estimated_has_its_mark() {
+    let home = home(|_, _| says("Done.")).await;
+    script(&home, "git init -q; echo a >a; git add .; git commit -qm x").await;
+    let ended = tau(&home, &["-n", "1", "--model", "own/a", "--until", "true", "--json", "do it"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    for kind in ["attempt_end", "attempts_end"] {
+        let record = ended.records().into_iter().find(|record| record["type"] == kind).unwrap();
+        assert_eq!(record["estimated"], true, "{record}");
+        assert!(record["cost"].as_f64().unwrap() > 0.0, "{record}");
+    }
+    let listed = tau(&home, &["attempts"]).await;
+    assert!(listed.out.contains("~$"), "{}", listed.out);
+    let table = tau(&home, &["-n", "1", "--model", "own/a", "--until", "true", "do it"]).await;
+    assert!(table.out.contains("~$"), "{}", table.out);
 }

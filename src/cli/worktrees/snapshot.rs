@@ -103,7 +103,7 @@ fn changes(top: &Path) -> Result<Vec<PathBuf>, UserError> {
     let path = |name: &OsStr| PathBuf::from(OsStr::from_bytes(name.as_bytes().get(3..).unwrap_or_default()));
     let paths: Vec<PathBuf> = names.iter().map(|name| path(name)).collect();
     match paths.iter().find(|path| path.as_os_str().as_bytes().ends_with(b"/")) {
-        Some(nested) => Err(has_repository(top, nested).into()),
+        Some(nested) => Err(has_repository(top, nested)),
         None => Ok(paths),
     }
 }
@@ -114,11 +114,13 @@ pub(crate) fn refuse_repositories(top: &Path) -> Result<(), UserError> {
     changes(top).map(drop)
 }
 
-fn has_repository(top: &Path, nested: &Path) -> String {
-    format!(
-        "{} is a repository of its own, whose files would be lost; move it elsewhere first",
-        top.join(nested).display()
-    )
+fn has_repository(top: &Path, nested: &Path) -> UserError {
+    is_apart(top, nested, "move it elsewhere first")
+}
+
+fn is_apart(top: &Path, nested: &Path, remedy: &str) -> UserError {
+    let nested = top.join(nested);
+    format!("{} is a repository of its own, whose files would be lost; {remedy}", nested.display()).into()
 }
 
 /// Fails if a commit names another repository, whose files it does not have.
@@ -126,7 +128,7 @@ pub(crate) fn refuse_links(git: Git<'_>, commit: &str) -> Result<(), UserError> 
     let entries = git.names(&["ls-tree", "-r", "-z", commit])?;
     let link = entries.iter().find(|entry| entry.as_bytes().starts_with(GIT_LINK));
     let name = link.and_then(|entry| name_of(entry)).map(Path::new);
-    name.map_or(Ok(()), |name| Err(has_repository(git.dir, name).into()))
+    name.map_or(Ok(()), |name| Err(has_repository(git.dir, name)))
 }
 
 /// Fails if a file from which git reads rules is a pipe or the like: git would wait for it.
@@ -195,7 +197,8 @@ impl IndexCopy {
     /// Fails if a submodule is checked out: git would look at it with another git, whose environment is not hardened.
     fn refuse_submodules(&self, top: &Path) -> Result<(), UserError> {
         let found = self.submodules(top).next();
-        found.map_or(Ok(()), |link| Err(has_repository(top, Path::new(link)).into()))
+        let remedy = "it is a submodule: take it out of this working tree first, with `git submodule deinit`";
+        found.map_or(Ok(()), |link| Err(is_apart(top, Path::new(link), remedy)))
     }
 
     /// The submodules that are checked out.
