@@ -158,6 +158,7 @@ mod undo_screen;
 mod upkeep;
 mod vim;
 mod vscode;
+mod ways_out;
 mod web;
 mod widths;
 mod wire;

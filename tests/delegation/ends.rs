@@ -104,3 +104,25 @@ async fn a_stopped_tree_waits_for_no_command() {
     tokio::time::sleep(Duration::from_millis(1_000)).await;
     assert!(alive(&nap).is_empty() && !work.join("late").exists());
 }
+
+#[tokio::test]
+async fn what_ended_with_a_helper_is_named_at_the_end() {
+    let (job, left) = (rare_sleep(), rare_sleep());
+    let begins = json!({ "command": format!("setsid -f sleep {left} >/dev/null 2>&1; touch begun; sleep {job}"), "background": true });
+    let home = Home::new(move |asked| match (asked.is_helper(), asked.results().len()) {
+        (false, 0) => calls_all(&[delegate(json!({ "task": "serve" }))], 10),
+        (true, 0) => calls_all(&[("bash", begins.clone())], 10),
+        (true, 1) => bash("until test -e begun; do sleep 0.02; done"),
+        (false, 1) => bash("true"),
+        _ => says_using("done", 10),
+    })
+    .await;
+    let ended = home.print(&["go"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    for nap in [&job, &left] {
+        let is_named =
+            |line: &str| line.contains("stopped process") && line.contains(&format!("sleep {nap}"));
+        assert!(ended.err.lines().any(is_named), "{nap}: {}", ended.err);
+        assert!(alive(nap).is_empty());
+    }
+}

@@ -49,7 +49,14 @@ impl SessionMeter {
     /// The usage so far.
     pub fn total(&self) -> Usage {
         let mut total = self.before;
-        [&self.since].into_iter().chain(self.helpers.values()).for_each(|usage| total.add(usage));
+        total.add(&self.since_opening());
+        total
+    }
+
+    /// The usage since the session was opened.
+    pub fn since_opening(&self) -> Usage {
+        let mut total = self.since;
+        self.helpers.values().for_each(|usage| total.add(usage));
         total
     }
 }

@@ -1,6 +1,7 @@
 //! The background jobs and other processes that the end of a session stopped or left, for the report at the
 //! program's end.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::task::spawn_blocking;
@@ -12,6 +13,7 @@ use crate::live::record;
 use tau_agent::AgentEvent;
 use tau_protocol::event::{RunEvent, SessionEvent, ShellEvent, TurnEvent};
 use tau_protocol::session_meter::SessionMeter;
+use tau_protocol::usage::Usage;
 use tau_tools::details::Details;
 use tau_tools::jobs::{JobRow, JobState};
 use tau_tools::process::left::{self, LeftProcess};
@@ -32,16 +34,12 @@ pub(crate) struct StoppedJobs {
     /// The sessions whose processes are meant; `None` for all that this process has started.
     sessions: Option<Vec<String>>,
     meter: SessionMeter,
+    /// The open session, and the usage of each in this process before the open one was opened last.
+    session: String,
+    used: BTreeMap<String, Usage>,
 }
 
 impl StoppedJobs {
-    /// From the jobs that are known when the agent begins to end.
-    pub fn beside(known: &[JobRow]) -> Self {
-        let mut jobs = StoppedJobs { before: ended_ids(known), ..StoppedJobs::default() };
-        jobs.ending();
-        jobs
-    }
-
     /// Of one of several agents in this process.
     pub fn of_one() -> Self {
         StoppedJobs { sessions: Some(Vec::new()), ..StoppedJobs::default() }
@@ -80,6 +78,10 @@ impl StoppedJobs {
 
     /// Takes an event of the agent.
     pub fn take(&mut self, event: &AgentEvent) {
+        if let AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) = event {
+            let left = std::mem::replace(&mut self.session, session.id.clone());
+            self.used.entry(left).or_default().add(&self.meter.since_opening());
+        }
         self.meter.take(event);
         match event {
             AgentEvent::Turn(TurnEvent::TurnStart) if !self.is_ending => {
@@ -91,6 +93,8 @@ impl StoppedJobs {
             {
                 self.at_end.get_or_insert(self.at_turn);
             }
+            AgentEvent::Run(RunEvent::AgentStart) if !self.is_ending => self.processes.clear(),
+            AgentEvent::Turn(TurnEvent::ToolExecutionEnd { result, .. }) => self.take_helper(&result.details),
             _ => {}
         }
         if let Some(sessions) = &mut self.sessions {
@@ -105,6 +109,14 @@ impl StoppedJobs {
         }
         let is_stopped = |job: &&JobRow| job.state == JobState::Stopped && !self.before.contains(&job.id);
         self.stopped = jobs.iter().filter(is_stopped).cloned().collect();
+    }
+
+    /// Notes what a helper has stopped, which ends with all that it has started.
+    fn take_helper(&mut self, details: &Details) {
+        let Details::Helper(report) = details else { return };
+        let sessions = Some(report.sessions().cloned().collect());
+        let stopped = left::stopped_since(self.at_turn).into_iter();
+        self.add(stopped.filter(|process| is_meant(&sessions, process)).collect());
     }
 
     /// A line for each process that was stopped or continues.
@@ -124,6 +136,22 @@ impl StoppedJobs {
         let usage = self.meter.total();
         let about = if usage.estimated { "about " } else { "" };
         (usage.cost.total > 0.0).then(|| format!("this session has cost {about}${:.4}", usage.cost.total))
+    }
+
+    /// The line about the money that this process has cost in all sessions; `None` when it is that of the open one.
+    pub fn whole_cost_line(&self) -> Option<String> {
+        let mut others = Usage::default();
+        self.used.iter().filter(|(id, _)| **id != self.session).for_each(|(_, used)| others.add(used));
+        let has_others = others.cost.total > 0.0;
+        others.add(&self.meter.since_opening());
+        self.used.get(&self.session).iter().for_each(|used| others.add(used));
+        let about = if others.estimated { "about " } else { "" };
+        has_others.then(|| {
+            format!(
+                "tau has cost {about}${:.4} in all sessions since it started; `tau sessions` lists them",
+                others.cost.total
+            )
+        })
     }
 
     /// The lines about processes that are of no job.

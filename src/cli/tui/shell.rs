@@ -27,6 +27,7 @@ use crate::live::published::PublishedSession;
 use crate::live::{own_flags, record};
 use crate::process::exit::Exit;
 use crate::process::signals::{CaughtSignal, Signals};
+use crate::process::stopped_jobs::StoppedJobs;
 use crate::process::{crash, waiter};
 use tau_agent::api::events::join;
 use tau_agent::engine::task::AgentHandle;
@@ -75,6 +76,8 @@ pub struct Shell {
     on_hangup: OnHangup,
     /// The place that is lost with the screen, as the user was told.
     unkept: Option<ScreenPlace>,
+    /// The processes that were stopped, for the report at the end.
+    stopped: StoppedJobs,
     /// Whether the place of the screen is kept already.
     is_kept: bool,
     /// Messages of work in the background.
@@ -176,6 +179,7 @@ impl Shell {
             published,
             on_hangup: on_hangup.unwrap_or_default(),
             unkept: None,
+            stopped: StoppedJobs::default(),
             is_kept: false,
             news,
             held,
@@ -443,6 +447,7 @@ impl Shell {
     /// Folds an event. The newly opened session may run in another directory, whose project settings then
     /// apply.
     fn fold_event(&mut self, event: AgentEvent) -> io::Result<()> {
+        self.stopped.take(&event);
         if self.published.as_mut().is_some_and(|published| !published.observe(&event)) {
             return Ok(());
         }

@@ -245,7 +245,8 @@ pub fn all_beside(hosts: &[i32]) -> Vec<LeftProcess> {
         cpu: span(entry.ticks),
         memory: entry.pages.saturating_mul(page_size() as u64),
     });
-    let mut left: Vec<LeftProcess> = left.collect();
+    // One without a name has ended meanwhile.
+    let mut left: Vec<LeftProcess> = left.filter(|process| !process.name.is_empty()).collect();
     left.sort_by_key(|process| (process.start, process.pid));
     left
 }

@@ -142,7 +142,8 @@ impl ProcessTree {
             mark: self.mark,
             name: name(member.pid),
         };
-        note_end(members.iter().map(noted).collect::<Vec<_>>());
+        // One that has no name any more has ended by itself meanwhile.
+        note_end(members.iter().map(noted).filter(|ended| !ended.name.is_empty()).collect::<Vec<_>>());
     }
 
     fn kill(&self, known: &mut KnownProcesses, noted: &mut KnownProcesses, limit: Duration) {
@@ -271,18 +272,20 @@ fn process(pid: i32) -> Option<Process> {
 }
 
 /// Its command line, shortened. One that is just starting or ending another program has none: then that program's name,
-/// in brackets.
+/// in brackets. Empty if there is no such process any more.
 pub(super) fn name(pid: i32) -> String {
+    let printable = |text: &str| {
+        let text: String = text.chars().filter(|character| !character.is_control()).collect();
+        text.trim().to_owned()
+    };
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let line = String::from_utf8_lossy(&line).replace('\0', " ");
-    let line = match line.trim() {
-        "" => match fs::read_to_string(format!("/proc/{pid}/comm")) {
-            Ok(name) => format!("[{}]", name.trim()),
+    let line = match printable(&String::from_utf8_lossy(&line).replace('\0', " ")) {
+        line if line.is_empty() => match fs::read(format!("/proc/{pid}/comm")) {
+            Ok(name) => format!("[{}]", printable(&String::from_utf8_lossy(&name))),
             Err(_) => String::new(),
         },
-        _ => line,
+        line => line,
     };
-    let line: String = line.trim().chars().filter(|character| !character.is_control()).collect();
     match budget::whole_words_within(&line, MAX_NAME) {
         "" => budget::shorten(&line, MAX_NAME),
         words if words.len() < line.len() => format!("{words}…"),

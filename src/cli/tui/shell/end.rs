@@ -12,13 +12,13 @@ use crate::live::published::{OtherSessions, PublishedSession, ScreenEnding};
 use crate::live::registry::Ending;
 use crate::process::exit::Exit;
 use crate::process::plain;
-use crate::process::stopped_jobs::{StoppedJobs, job_lines};
+use crate::process::stopped_jobs::job_lines;
 use crate::process::waiter;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_app::connection::Connection;
 use tau_app::status::UsageCoverage;
 use tau_app::{Effect, Model, Msg, screen_place};
-use tau_protocol::command::{ShellCommand, TaskCommand};
+use tau_protocol::command::{RunCommand, ShellCommand, TaskCommand};
 use tau_protocol::event::{NoticeLevel, TaskEvent};
 use tau_tools::counted::pluralize;
 use tau_tools::jobs::JobRow;
@@ -34,22 +34,23 @@ impl Shell {
     /// sessions that other screens have begun here, if they continue.
     pub(super) async fn end(mut self, exit: Exit) -> Option<JoinHandle<Exit>> {
         // What ends first may end the agent as well.
-        let known = self.screen.model().map(|model| model.status.mirror.jobs.clone()).unwrap_or_default();
-        let mut stopped = StoppedJobs::beside(&known);
+        let mut stopped = std::mem::take(&mut self.stopped);
+        stopped.ending();
+        if self.requests.server().is_none() && self.attempts_here().is_some() {
+            // The agent must live to count what they have cost, but its run does not wait for them.
+            self.outbox.push_back(AgentCommand::Run(RunCommand::Abort));
+            self.send_waiting();
+        }
         let of_attempts = self.stop_attempts().await;
         self.requests.close();
-        let others = match self.published.take() {
-            Some(published) => published.end(ending_of(exit)).await,
-            None => OtherSessions::default(),
-        };
-        let unkept = self.keep_attached_screen().or(self.keep_drafts());
+        let published = self.published.take();
         let connection = self.connection.as_ref().map(|connection| connection.borrow().clone());
         let connection = connection.unwrap_or_default();
         let attached =
             self.requests.server().map(|(server, session)| detach_line(server, &session, &connection));
         let mut lines = Vec::new();
-        let ended = async {
-            self.send_waiting();
+        self.send_waiting();
+        let ended = tokio::time::timeout(SHUTDOWN_TIMEOUT, async {
             let _ = self.agent.commands.send(AgentCommand::Task(TaskCommand::Shutdown)).await;
             while let Some(event) = self.agent.events.recv().await {
                 stopped.take(&event);
@@ -65,11 +66,14 @@ impl Shell {
                     break;
                 }
             }
-        };
-        if tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await.is_err() && attached.is_none() {
+        });
+        // Patience is for sessions of other screens: the run of this one ends with its helpers now.
+        let (ended, others) = tokio::join!(ended, end_published(published, exit));
+        if ended.is_err() && attached.is_none() {
             self.agent.task.abort();
             stopped.stop_rest(LAST_GRACE).await;
         }
+        let unkept = self.keep_attached_screen().or(self.keep_drafts());
         self.screen.print_rest();
         match attached {
             Some(line) => lines.extend([Some(line), unkept].into_iter().flatten()),
@@ -78,6 +82,7 @@ impl Shell {
                 lines.extend(stopped.lines());
                 lines.extend(of_attempts);
                 lines.extend(self.screen.model().and_then(cost_line));
+                lines.extend(stopped.whole_cost_line());
                 lines.extend(self.screen.model().and_then(how_to_resume));
                 lines.extend(other_lines(&others));
             }
@@ -146,9 +151,14 @@ impl Shell {
         self.keep_screen(&session)
     }
 
+    /// The number of attempts that the screen has begun and that run.
+    fn attempts_here(&self) -> Option<u32> {
+        self.screen.model()?.attempts.filter(|running| !running.is_far).map(|running| running.count)
+    }
+
     /// Ends the attempts that the screen has begun, and counts what they have cost; returns a line about them.
     async fn stop_attempts(&mut self) -> Option<String> {
-        let count = self.screen.model()?.attempts.filter(|running| !running.is_far)?.count;
+        let count = self.attempts_here()?;
         self.requests.services().hosted.stop();
         let ended = async {
             while self.screen.model().is_some_and(|model| model.attempts.is_some())
@@ -170,6 +180,14 @@ impl Shell {
         } else {
             format!("stopped {count}; `tau attempts` lists what they have")
         })
+    }
+}
+
+/// Ends the service of the screen's session to others; returns the sessions of other screens.
+async fn end_published(published: Option<PublishedSession>, exit: Exit) -> OtherSessions {
+    match published {
+        Some(published) => published.end(ending_of(exit)).await,
+        None => OtherSessions::default(),
     }
 }
 
