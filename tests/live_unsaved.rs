@@ -19,16 +19,30 @@ use crate::time_limit::{EndInTime, RunInTime, in_time};
 
 const REASON: &str = "cannot save the session:";
 
-/// A session whose answer is more than its process may write, as on a full disk.
-fn begun_on_a_full_disk(home: &Home, url: &str) -> String {
+/// A run, begun by this flag, whose answer is more than its process may write, as on a full disk.
+fn run_on_a_full_disk(home: &Home, flag: &str, url: &str) -> (Option<i32>, String, String) {
     let mut begun = Command::new("bash");
     begun.args(["-c", r#"ulimit -S -f 8; exec "$0" "$@""#, env!("CARGO_BIN_EXE_tau")]);
-    begun.args(["-b", "--base-url", url, "--model", "m", "take your time"]).current_dir(home.at("work"));
+    begun.args([flag, "--base-url", url, "--model", "m", "take your time"]).current_dir(home.at("work"));
     let plain = home.command(&[]);
     begun.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let (code, out, err) = texts(&begun.output_in_time());
+    texts(&begun.output_in_time())
+}
+
+/// Like that, in the background.
+fn begun_on_a_full_disk(home: &Home, url: &str) -> String {
+    let (code, out, err) = run_on_a_full_disk(home, "-b", url);
     assert_eq!(code, Some(0), "{err}");
     out.trim().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_printed_run_says_that_its_end_is_lost() {
+    let answer = "word ".repeat(4_000);
+    let (home, server) = (Home::new(), Server::start(vec![says(&answer)]).await);
+    let (_, out, err) = run_on_a_full_disk(&home, "-p", &server.url());
+    assert_eq!(out.trim(), answer.trim());
+    assert!(err.contains("the end of this session could not be saved and is lost"), "{err}");
 }
 
 fn free_disk(process: Pid) {
@@ -56,6 +70,10 @@ async fn a_session_in_the_background_waits_until_it_can_be_saved() {
     let (mut waiting, _errors) = told(&home, &id);
     wait_for_state(home.0.path(), &id, "running");
     assert!(home.run(&["logs", &id]).2.contains(REASON));
+    // Who wants to stop it learns how.
+    let process = process_of(home.0.path(), &id).as_raw_nonzero();
+    let stopped = home.run(&["stop", &id]).2;
+    assert!(stopped.contains(&format!("`kill {process}` gives it up")), "{stopped}");
     let screen = other_terminal(home.0.path(), &format!("$TAU_BIN attach {id}"));
     screen.wait_for(REASON);
     screen.type_keys("\x04");

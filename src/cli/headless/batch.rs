@@ -15,6 +15,7 @@ use crate::process::stopped_jobs::StoppedJobs;
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::{RunCommand, TaskCommand};
+use tau_protocol::event::{NoticeLevel, TaskEvent};
 use tau_tools::deadline;
 use tau_tools::process::left::LAST_GRACE;
 
@@ -167,9 +168,14 @@ impl<S: AsyncFnMut() -> CaughtSignal> BatchDriver<S> {
         // Like in `abort`.
         let _ = commands.try_send(AgentCommand::Task(TaskCommand::Shutdown));
         let patience = if exit == Exit::Ok { 5 * GRACE } else { GRACE };
+        let mut errors = Vec::new();
         let ended = async {
             while let Some(event) = events.recv().await {
                 jobs.take(&event);
+                // The front end has ended, and this process tries nothing again.
+                if let AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) = event {
+                    errors.push(text);
+                }
             }
             (&mut *task).await
         };
@@ -184,6 +190,7 @@ impl<S: AsyncFnMut() -> CaughtSignal> BatchDriver<S> {
         if let Some(grace) = grace {
             jobs.stop_rest(grace).await;
         }
+        errors.iter().for_each(|text| warn(text));
         let lines = jobs.lines();
         self.has_named = !lines.is_empty();
         lines.iter().for_each(|line| warn(line));

@@ -295,7 +295,9 @@ fn interruption_notice(FoundRecord { record, .. }: &FoundRecord, id: &str) -> St
 fn warn_of_unsaved(FoundRecord { record, is_live }: &FoundRecord) {
     if record.unsaved && *is_live {
         let LiveRecord { last_line, pid, .. } = record;
-        warn(&format!("{last_line}; process {pid} has the end of the run in memory and tries again"));
+        warn(&format!(
+            "{last_line}; process {pid} has the end of the run in memory and tries again; `kill {pid}` gives it up"
+        ));
     }
 }
 
@@ -334,6 +336,7 @@ fn stop_run(id: &str) -> Exit {
                 warn(&format!("{NOTHING_RUNS} but background jobs; `tau jobs` lists and stops them"));
             }
         }
+        record::of(&named.environment.paths, &named.id).iter().for_each(warn_of_unsaved);
         Ok(Exit::Ok)
     })
 }

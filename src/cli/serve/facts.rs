@@ -21,6 +21,7 @@ use tau_protocol::mirror::SessionMirror;
 use tau_protocol::model::ThinkingLevel;
 use tau_protocol::run::RunEnd;
 use tau_protocol::session_meter::SessionMeter;
+use tau_tools::budget;
 
 /// Maximum number of characters of a session's last line.
 const MAX_LINE: usize = 200;
@@ -228,7 +229,7 @@ impl Facts {
             unsaved.or(retry.as_deref()).or(self.run.end.map(RunEnd::report)).or(self.run.error.as_deref());
         let text = error.or(self.run.answer.text()).unwrap_or_default();
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
-        plain::line(line).chars().take(MAX_LINE).collect()
+        budget::shorten(&plain::line(line), MAX_LINE)
     }
 
     /// Unanswered questions, as they were written.
