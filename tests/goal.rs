@@ -1,5 +1,6 @@
 //! Goals, through the program itself: a command decides when the work is done.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::background_jobs::wire::Client;
 use crate::background_jobs::{Home, bash};
 use crate::support::program::{Ended, bare, run, says, text_of};
 use crate::support::server::{Act, answer};
-use crate::time_limit::InTime;
+use crate::time_limit::{InTime, SOON, until};
 
 /// A goal that is reached once the file `done` exists.
 const GOAL: &str = "echo run >> runs; test -f done || { echo it is missing; exit 3; }";
@@ -349,6 +350,17 @@ async fn a_goal_is_shown_paused_continued_and_dropped() {
         enter("/goal test -f done || sleep 60");
         screen.wait_for("esc stops it, f2 types into it");
         screen.wait_for("running the goal's command");
+        // Its time does not stand still meanwhile.
+        let shown = || {
+            let text = screen.text();
+            let times = text.lines().filter_map(|line| line.split_once("at work · round "));
+            times.map(|(_, rest)| rest.to_owned()).collect::<BTreeSet<_>>().len()
+        };
+        let moves = || {
+            enter("/goal");
+            shown() > 1
+        };
+        until(SOON, moves, || format!("its time stands still: {}", screen.text()));
         screen.type_keys("\x1b");
         screen.wait_for("the goal is paused after 0 rounds");
         screen.wait_for("goal paused");

@@ -108,6 +108,8 @@ pub struct Status {
     pub priced: bool,
     /// The current branch.
     pub branch: Option<Printable>,
+    /// The time at which the goal was as `mirror` says, later by what the run has waited for the user since.
+    pub(crate) goal_at: Millis,
 }
 
 impl Status {
@@ -115,6 +117,7 @@ impl Status {
     pub fn fold(&mut self, event: &AgentEvent, now: Millis) {
         self.mirror.apply(event);
         match event {
+            AgentEvent::Session(SessionEvent::GoalChanged { .. }) => self.goal_at = now,
             AgentEvent::Run(RunEvent::AgentStart) => {
                 self.begin(Activity::Waiting, now);
             }
@@ -218,6 +221,7 @@ impl Status {
         if let Some(run) = &mut self.run {
             run.since = run.since.saturating_add(waited).min(now);
             run.activity_since = run.activity_since.saturating_add(waited).min(now);
+            self.goal_at = self.goal_at.saturating_add(waited).min(now);
         }
     }
 

@@ -12,7 +12,11 @@ use tau_protocol::goal::{Goal, GoalOrder, GoalState};
 pub(super) fn run(model: &mut Model, arguments: &str, effects: &mut Vec<Effect>) {
     match (arguments, &model.status.mirror.goal) {
         ("", Some(goal)) => {
-            let text = describe(goal);
+            let since = match &model.status.run {
+                Some(_) if goal.is_active() => model.now.saturating_sub(model.status.goal_at),
+                _ => 0,
+            };
+            let text = describe(goal, since);
             let hint = match goal.state {
                 GoalState::Active => "Esc pauses it, /goal off ends it",
                 GoalState::Reached => "/goal COMMAND sets another one",
@@ -43,8 +47,8 @@ fn pursue(effects: &mut Vec<Effect>) {
     effects.push(RunCommand::PursueGoal.into());
 }
 
-/// The goal in words.
-fn describe(goal: &Goal) -> String {
+/// The goal in words, `since` milliseconds after it was so.
+fn describe(goal: &Goal, since: Millis) -> String {
     let state = match goal.state {
         GoalState::Active => "at work",
         GoalState::Paused => "paused",
@@ -52,7 +56,8 @@ fn describe(goal: &Goal) -> String {
         GoalState::GivenUp => "given up",
         GoalState::Capped => "stopped by a limit",
     };
-    let spent = seconds(Millis::try_from(goal.milliseconds).unwrap_or(Millis::MAX));
+    let spent = Millis::try_from(goal.milliseconds).unwrap_or(Millis::MAX);
+    let spent = seconds(spent.saturating_add(since));
     let last = match goal.exit_code {
         Some(code) => format!(" · last exit code {code}"),
         None => String::new(),
