@@ -152,7 +152,7 @@ impl SpendingFile {
         let mut rest = text.len() as u64;
         let is_kept = |line: &&str| {
             rest = rest.saturating_sub(line.len() as u64);
-            rest < MAX_BYTES || cost_in(line).is_some_and(|(time, _)| is_recent(time, now))
+            rest < MAX_BYTES || cost_in(line.trim_end()).is_some_and(|(time, _)| is_recent(time, now))
         };
         let kept: String = text.split_inclusive('\n').filter(is_kept).collect();
         write_private(&self.path, kept.as_bytes())
