@@ -107,9 +107,9 @@ async fn a_side_question_under_way_counts_at_every_way_out() {
                     screen.type_keys(command);
                     screen.wait_for_composer(command);
                     screen.type_keys("\r");
-                    screen.wait_until("another session", |cells| !cells.contents().contains("So far"));
-                    screen.wait_until("no draft", |cells| crate::screen::composer(cells).is_some());
-                    screen.type_keys("\x15\x04");
+                    screen.wait_for("stopped");
+                    screen.wait_until("another session", |cells| !cells.contents().contains("Hello there."));
+                    screen.type_keys("\x04");
                 }
             }
             screen.wait_for("exit=");
@@ -184,7 +184,9 @@ async fn the_board_marks_a_cost_that_is_estimated() {
             screen.wait_for("Hello there.");
             screen.type_keys("\x18l");
             screen.wait_for("own/m · ~$");
-            screen.type_keys("q\x04");
+            screen.type_keys("q");
+            screen.wait_until("no board", |cells| !cells.contents().contains("own/m · ~$"));
+            screen.type_keys("\x04");
             screen.wait_for("exit=");
         },
     )

@@ -162,7 +162,8 @@ fn attempts_at_work_are_looked_at_again_and_stopped() {
     };
     screen.send(Msg::Finished(*stopped, ScreenReply::Done("stopping".into())));
     screen.take_effects();
-    let news = AttemptNews { ended: true, dollars: 0.5, estimated: false, said: "0 of 3 succeeded, $0.500".into() };
+    let news =
+        AttemptNews { ended: true, dollars: 0.5, estimated: false, said: "0 of 3 succeeded, $0.500".into() };
     screen.send(Msg::Finished(begun, ScreenReply::AttemptNews(news)));
     let effects = screen.take_effects();
     let counts = |effect: &Effect| matches!(effect, Effect::Agent(AgentCommand::Session(SessionCommand::AddUsage { usage })) if usage.cost.total == 0.5);

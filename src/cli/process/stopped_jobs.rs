@@ -25,6 +25,8 @@ pub(crate) struct StoppedJobs {
     before: Vec<u32>,
     /// Whether the agent is ending.
     is_ending: bool,
+    /// Whether a run has not ended.
+    is_at_work: bool,
     stopped: Vec<JobRow>,
     /// The processes that ran when the end began, of this whole process.
     processes: Vec<LeftProcess>,
@@ -56,7 +58,9 @@ impl StoppedJobs {
     ///
     /// Whose they are is decided at the end: the report on a helper may come after its first command.
     pub fn look(&mut self) {
-        self.at_end.get_or_insert_with(left::stop_count);
+        // What the turn has stopped until now may be why this happens.
+        let now = if self.is_at_work { self.at_turn } else { left::stop_count() };
+        self.at_end.get_or_insert(now);
         self.add(left::own());
     }
 
@@ -92,8 +96,13 @@ impl StoppedJobs {
                 if !self.is_ending =>
             {
                 self.at_end.get_or_insert(self.at_turn);
+                self.is_at_work = false;
             }
-            AgentEvent::Run(RunEvent::AgentStart) if !self.is_ending => self.processes.clear(),
+            AgentEvent::Run(RunEvent::AgentStart) if !self.is_ending => {
+                (self.is_at_work, self.at_turn) = (true, left::stop_count());
+                self.processes.clear();
+            }
+            AgentEvent::Run(RunEvent::AgentSettled { aborted: false }) => self.is_at_work = false,
             AgentEvent::Turn(TurnEvent::ToolExecutionEnd { result, .. }) => self.take_helper(&result.details),
             _ => {}
         }
