@@ -243,7 +243,7 @@ async fn stats(home: &Home, id: &str) -> f64 {
     stats["data"]["cost"].as_f64().unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_helper_that_continues_without_its_parent_counts_in_it() {
     let gates = ["until test -e one; do sleep 0.02; done", "until test -e two; do sleep 0.02; done"];
     let home = Home::new(move |asked| match (asked.is_helper(), asked.results().len()) {

@@ -177,7 +177,7 @@ impl SpendingFile {
     }
 }
 
-/// What the lines of a file have cost in the 24 hours before `now`; and whether the last ones are of the future.
+/// The cost of the lines of a file in the 24 hours before `now`; and whether the last ones are of the future.
 ///
 /// A line of the future was written before the next line that is not, and after all before it.
 fn sum_of_day(lines: &[(u64, f64)], now: u64) -> (f64, bool) {

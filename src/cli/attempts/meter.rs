@@ -47,7 +47,7 @@ struct WatchedAttempt {
     reported: SoFar,
 }
 
-/// What an attempt has needed so far.
+/// The rounds and the money that an attempt has needed so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SoFar {
     pub rounds: u32,

@@ -27,7 +27,7 @@ pub(crate) fn start(engine: &mut Engine, missing: &[Arc<Message>]) {
     missing.iter().for_each(|message| known.add_message(message));
     let apart = engine.config.session.usage_apart(missing);
     known.add_sum(UsageSum { total: apart, ..UsageSum::default() });
-    engine.apart = counted(missing, apart);
+    engine.apart = helper_total(missing, apart);
     // What an earlier session has cost is not this one's.
     let is_limited = engine.config.behavior.spending.session.is_some() && engine.config.helper.is_none();
     let elsewhere = if is_limited { engine.config.session.cost_elsewhere() } else { 0.0 };
@@ -43,7 +43,7 @@ pub(crate) fn start(engine: &mut Engine, missing: &[Arc<Message>]) {
 }
 
 /// The usage of helpers that these results name, and of those that continue without the session.
-fn counted(results: &[Arc<Message>], mut apart: Usage) -> Usage {
+fn helper_total(results: &[Arc<Message>], mut apart: Usage) -> Usage {
     let used = results.iter().filter_map(|message| match message.as_ref() {
         Message::ToolResult(result) => helper_usage(&result.details),
         _ => None,
@@ -57,7 +57,7 @@ pub(crate) fn count_apart(engine: &mut Engine, results: &[Arc<Message>]) {
     if results.is_empty() && engine.apart == Usage::default() {
         return;
     }
-    let now = counted(results, engine.config.session.usage_apart(results));
+    let now = helper_total(results, engine.config.session.usage_apart(results));
     let usage = now.since(&engine.apart);
     if usage.total_tokens > 0 || usage.cost.total > 0.0 {
         engine.apart = now;
