@@ -257,6 +257,7 @@ fn stats(engine: &Engine) -> SessionStats {
         ..SessionStats::default()
     };
     stats.usage = engine.config.session.usage().total;
+    stats.usage.add(&engine.apart);
     for entry in engine.config.session.tree().entries() {
         if let Body::Message { message } = &entry.body {
             count(&mut stats, message);
