@@ -225,7 +225,7 @@ impl Judge<'_> {
         self.wider_patterns(command, &scene, findings);
         let loose = shell::loosen(command);
         if let Some(loose) = &loose {
-            self.judge_text_as_command(loose, false, &scene, 0, findings);
+            self.judge_command_in_text(loose, |_| true, false, &scene, 0, findings);
         }
         self.judge_unknown_targets(command, &parts, &scene, findings, start);
         self.dangers(command, &analysis, &scene, findings);
@@ -235,8 +235,9 @@ impl Judge<'_> {
             let all = shell::loosen_all(command);
             let read = |text: &&str| !links::analysis(text).parts.is_empty();
             let is_read = read(&all.as_deref().unwrap_or(command));
-            let mut pieces: Vec<&str> =
-                shell::pieces(command).take(if is_read { 0 } else { MAX_PIECES }).collect();
+            let mut pieces: Vec<&str> = shell::pieces(loose.as_deref().unwrap_or(command))
+                .take(if is_read { 0 } else { MAX_PIECES })
+                .collect();
             pieces.dedup();
             // One after the other, as a folder that one of them enters is that of the next.
             let pieces = pieces.into_iter().filter(read).collect::<Vec<_>>().join("\n");

@@ -17,6 +17,7 @@ mod rights;
 mod services;
 mod sources;
 mod unread;
+mod written_out;
 
 pub(super) fn permissions(rules: &[(&str, Verdict)]) -> Permissions {
     let rule = |(text, list): &(&str, Verdict)| RuleInForce {

@@ -49,6 +49,33 @@ pub(super) fn atoms(word: &Word) -> Vec<Vec<Atom>> {
         let filled = written.iter().flat_map(fill);
         return atoms(&word.with_pieces(filled.collect()));
     }
+    let raw = raw(word);
+    if !word.is_brace {
+        return vec![patterns(&raw)];
+    }
+    let mut found = vec![(raw.clone(), false)];
+    if expand(&raw, &mut found, 0).is_none() {
+        return unknown();
+    }
+    found.iter().map(|(raw, _)| patterns(raw)).collect()
+}
+
+/// The words that a brace expansion becomes, in order, each as the atoms of a text; the word itself if it is none. Empty
+/// if there are too many.
+pub(super) fn expanded(word: &Word) -> Vec<Vec<Atom>> {
+    let raw = raw(word);
+    let mut found = Vec::new();
+    match word.is_brace.then(|| expand(&raw, &mut found, 0)) {
+        Some(None) => Vec::new(),
+        Some(Some(true)) => {
+            found.iter().filter(|(_, is_last)| *is_last).map(|(raw, _)| patterns(raw)).collect()
+        }
+        Some(Some(false)) | None => vec![patterns(&raw)],
+    }
+}
+
+/// The pieces of a word, in which text may be that of braces.
+fn raw(word: &Word) -> Vec<Raw> {
     let mut raw = Vec::new();
     // The first piece of a brace expansion only marks it as one.
     for piece in word.pieces.iter().skip(usize::from(word.is_brace)) {
@@ -60,20 +87,14 @@ pub(super) fn atoms(word: &Word) -> Vec<Vec<Atom>> {
             Piece::Unknown => raw.push(Raw::Atom(Atom::Mark(Mark::Any))),
         }
     }
-    if !word.is_brace {
-        return vec![patterns(&raw)];
-    }
-    let mut found = vec![raw.clone()];
-    if !expand(&raw, &mut found, 0) {
-        return unknown();
-    }
-    found.iter().map(|raw| patterns(raw)).collect()
+    raw
 }
 
-/// Adds the expansions of the first braces in a text, and of nested ones; false if there are too many.
-fn expand(raw: &[Raw], found: &mut Vec<Vec<Raw>>, depth: usize) -> bool {
+/// Adds the expansions of the first braces in a text, and of nested ones, each with whether it has no more braces.
+/// Returns whether there were any; `None` if there are too many.
+fn expand(raw: &[Raw], found: &mut Vec<(Vec<Raw>, bool)>, depth: usize) -> Option<bool> {
     if depth > 8 || found.len() > MAX_ALTERNATIVES {
-        return false;
+        return None;
     }
     for (open, _) in raw.iter().enumerate().filter(|(_, piece)| **piece == Raw::Char('{')) {
         let Some((parts, end)) = inner(raw.get(open + 1..).unwrap_or_default()) else { continue };
@@ -87,14 +108,12 @@ fn expand(raw: &[Raw], found: &mut Vec<Vec<Raw>>, depth: usize) -> bool {
         let range = vec![vec![Raw::Atom(Atom::Mark(Mark::Name))]];
         for part in if is_range { range } else { parts } {
             let whole = [start, part.as_slice(), rest].concat();
-            if !expand(&whole, found, depth + 1) {
-                return false;
-            }
-            found.push(whole);
+            let has_more = expand(&whole, found, depth + 1)?;
+            found.push((whole, !has_more));
         }
-        return found.len() <= MAX_ALTERNATIVES;
+        return (found.len() <= MAX_ALTERNATIVES).then_some(true);
     }
-    true
+    Some(false)
 }
 
 /// The alternatives up to the closing `}`, and the index of its end.

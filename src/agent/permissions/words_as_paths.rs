@@ -7,9 +7,10 @@ mod found;
 mod outputs;
 mod usual;
 mod values;
+mod written_out;
 
 use std::borrow::Cow;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -27,8 +28,13 @@ use values::{edit_value, expansion_edit};
 const MAX_RESOLVED: usize = 64;
 /// The maximum number of names on the disk that a pattern is compared with.
 const MAX_NAMES: usize = 4_000;
+/// The maximum length of a word with its values; a longer one may be any text.
+const MAX_TEXT: usize = 20_000;
 /// The maximum number of folders of other words that a path may be relative to.
 const MAX_FOLDERS: usize = 8;
+/// Variables that `read` and `mapfile` set where no others are named. Where their values are not known, they may be any
+/// folder, as may be what [`super::shell::loosen`] puts them in the place of.
+pub(super) const DEFAULTS: [&str; 2] = ["REPLY", "MAPFILE"];
 /// Variables of the shell that are numbers.
 const NUMBERS: [&str; 7] = ["RANDOM", "SECONDS", "UID", "EUID", "PPID", "LINENO", "SRANDOM"];
 
@@ -104,6 +110,8 @@ pub(super) struct Scene<'a> {
     folders: OnceCell<Vec<PathBuf>>,
     /// The cached paths of its texts, once all directories are known.
     paths: RefCell<BTreeMap<PathText, KnownPaths>>,
+    /// How much was done to write commands out, see [`Scene::written_out`].
+    spent: Cell<usize>,
 }
 
 impl NamedPath {
@@ -170,6 +178,7 @@ impl<'a> Scene<'a> {
             analysis,
             folders,
             paths,
+            spent: Cell::new(0),
         };
         for part in &analysis.parts {
             scene.assign(part);
@@ -181,6 +190,7 @@ impl<'a> Scene<'a> {
                 scene.change_directory(part);
             }
         }
+        analysis.parts.iter().for_each(|part| scene.refer(part));
         scene
     }
 
@@ -204,6 +214,7 @@ impl<'a> Scene<'a> {
         let Some(values) = self.values.get(name) else {
             return match name {
                 "PWD" => self.directories.clone(),
+                _ if DEFAULTS.contains(&name) => self.home().into_iter().chain([PathText::any()]).collect(),
                 "OLDPWD" => self.directories.iter().cloned().chain([PathText::any()]).collect(),
                 _ if NUMBERS.contains(&name) => vec![PathText::of(&[Mark::Digits])],
                 _ => usual::inherited_values(name),
@@ -259,6 +270,9 @@ impl<'a> Scene<'a> {
                 joined.collect::<Vec<_>>()
             };
             found = found.iter().flat_map(joined).collect();
+            if found.iter().any(|text| text.marks().len() > MAX_TEXT) {
+                return vec![PathText::any()];
+            }
         }
         found
     }

@@ -219,6 +219,16 @@ const LISTED: [(&str, &str); 5] = [
     ("chsh", "-l --list-shells"),
 ];
 
+/// Whether a text names a program that may write or print protected files.
+pub(super) fn may_concern(text: &str) -> bool {
+    let is_one = |name: &str| {
+        PRINTERS.binary_search(&name).is_ok()
+            || WRITERS.binary_search(&name).is_ok()
+            || name.starts_with("git-")
+    };
+    text.split(|c: char| !(c.is_alphanumeric() || "_-.".contains(c))).any(is_one)
+}
+
 /// The kind of the protected files whose contents a part prints without naming them.
 pub(super) fn prints_protected(part: &Part) -> Option<ProtectedKind> {
     let is_wanted = |name: &str| !PRINTING_BY_NAME.get(name).is_empty();

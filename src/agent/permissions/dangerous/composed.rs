@@ -44,7 +44,7 @@ const HOME: [(&str, &str); 11] = [
 const CUTTING: [&str; 10] = ["$1", "$2", "$3", "$N", "$i", "substr", "sub(", "split(", "tolower", "toupper"];
 
 /// Whether a part prints what it is given, so that texts which are its input may be its output.
-pub(super) fn passes_input(part: &Part) -> bool {
+pub(in crate::permissions) fn passes_input(part: &Part) -> bool {
     match programs::name(&part.words) {
         Some(name) => has(PASSING, &name),
         // `$(< x)`
@@ -83,8 +83,7 @@ pub(super) fn texts(part: &Part) -> Vec<String> {
         "echo" | "printf" => {
             let more = part.more_arguments.then(|| FILLED.to_owned());
             let words: Vec<String> = shown().map(|text| text.replace("$_", FILLED)).chain(more).collect();
-            let printed = words.split_first().filter(|_| name == "printf");
-            let text = printed.map_or_else(|| words.join(" "), |(format, words)| fill_format(format, words));
+            let text = printed_text(&name, &words);
             // Any other is known as it is written.
             let is_open = name == "printf" || text.contains(FILLED) || part.repeats && text.contains("${");
             is_open.then_some(text).into_iter().collect()
@@ -265,6 +264,15 @@ fn expand_format(format: &str) -> String {
         }
     }
     text
+}
+
+/// The text that `echo` or `printf` prints of these words.
+pub(in crate::permissions) fn printed_text(name: &str, words: &[String]) -> String {
+    let is_option = |word: &&String| has("-n -e -E -ne -en", word);
+    match words.split_first().filter(|_| name == "printf") {
+        Some((format, words)) => fill_format(format, words),
+        None => words.iter().skip_while(is_option).cloned().collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// The text that `printf` prints of a format and these words.

@@ -418,8 +418,9 @@ fn whole_tree(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<
         }
         let is_pathspec =
             only_exclude || [":/", ":", ":(top)", "*", "**", ":/*", ":(top)*"].contains(&text.as_ref());
-        let is_path =
-            targets.loss(word, elsewhere).is_some_and(|loss| !matches!(loss, super::Loss::Emptied(_)));
+        let is_path = targets
+            .loss(word, elsewhere)
+            .is_some_and(|loss| !matches!(loss, super::Loss::Emptied(_) | super::Loss::Perhaps(_)));
         (is_pathspec || is_path).then(|| text.into_owned())
     })
 }

@@ -9,10 +9,11 @@ use super::{CommandLoss, downloads, fed, has_option, languages, piped};
 use crate::permissions::links;
 use crate::permissions::programs::{self, base};
 use crate::permissions::read_only;
-use crate::permissions::shell::{self, Analysis, Part, Piece, Word};
+use crate::permissions::shell::{self, Analysis, Part, Word};
 use crate::permissions::strict;
 use crate::permissions::subcommands::has;
 use crate::permissions::word_texts::is_filled_in;
+use crate::permissions::words_as_paths::Scene;
 
 /// Builtins that run a text, now or later.
 const EVALUATING: &str = "eval source . trap alias mapfile readarray coproc bind complete";
@@ -31,7 +32,7 @@ pub(super) fn find_danger(
     depth: usize,
 ) -> Option<(String, Range<usize>)> {
     let of_part = |part: &Part| {
-        texts_of(part, command, analysis)
+        texts_of(part, analysis, targets.scene)
             .into_iter()
             .map(|text| (text, part.span.clone()))
             .collect::<Vec<_>>()
@@ -43,6 +44,8 @@ pub(super) fn find_danger(
     let similar = [("select ", "for "), ("+=", "=")].into_iter().filter(|(it, _)| command.contains(it));
     texts.extend(similar.map(|(it, other)| (command.replace(it, other), whole.clone())));
     texts.extend(analysis.scripts.iter().map(|script| (script.clone(), whole.clone())));
+    // `${x:-VALUE}`
+    texts.extend(shell::with_default_values(command).map(|text| (text, whole.clone())));
     if !analysis.doubts.is_empty() {
         texts.extend(unread_texts(command).into_iter().map(|text| (text, whole.clone())));
     }
@@ -63,25 +66,19 @@ pub(super) fn find_danger(
 }
 
 /// The texts that a part may run.
-fn texts_of(part: &Part, command: &str, analysis: &Analysis) -> Vec<String> {
+fn texts_of(part: &Part, analysis: &Analysis, scene: &Scene<'_>) -> Vec<String> {
     let mut texts = Vec::new();
     let name = programs::name(&part.words);
     let evaluates = |name: &str| has(EVALUATING, base(name)) || base(name).ends_with("sh");
     let runs = name.as_deref().is_none_or(evaluates) && !part.words.is_empty();
     match name.as_deref() {
-        Some("eval") => {
-            texts.push(join_arguments(&part.words));
-            texts.push(fill_variables(part.words.get(1..).unwrap_or_default(), analysis));
-        }
+        Some("eval") => texts.push(join_arguments(&part.words)),
         // The other machine expands what is quoted here.
         Some("ssh") => texts.push(join_arguments(&part.words)),
         Some("env") => texts.push(command_of_env(&part.words)),
-        None if runs => {
-            texts.push(fill_variables(&part.words, analysis));
-            texts.extend(possible_commands(&part.words, command, analysis));
-        }
         None | Some(_) => {}
     }
+    texts.extend(scene.written_out(part));
     texts.extend(filled_texts(part, name.as_deref()));
     let run = part.values.iter().filter(|(name, _)| strict::is_run(name));
     texts.extend(run.filter_map(|(_, value)| Some(value.literal()?.into_owned())));
@@ -112,7 +109,8 @@ fn texts_of(part: &Part, command: &str, analysis: &Analysis) -> Vec<String> {
 
 /// The texts that may be commands of a command that is not understood as a whole.
 fn unread_texts(command: &str) -> Vec<String> {
-    let mut texts: Vec<String> = shell::pieces(command)
+    let loose = shell::loosen(command);
+    let mut texts: Vec<String> = shell::pieces(loose.as_deref().unwrap_or(command))
         .filter(|piece| names_danger(piece))
         .take(MAX_READ_PIECES)
         .map(str::to_owned)
@@ -195,37 +193,6 @@ fn held_texts(analysis: &Analysis) -> Vec<String> {
     }
     found.retain(|text| text.contains(' '));
     found
-}
-
-/// A command as a text in which variables have the values that the command gives them.
-fn fill_variables(words: &[Word], analysis: &Analysis) -> String {
-    let value = |word: &Word| {
-        let mut pieces = word.pieces.iter().filter(|piece| piece.text() != Some(""));
-        let Some(Piece::Variable(name)) = pieces.next().filter(|_| pieces.next().is_none()) else {
-            return word.display();
-        };
-        let values = analysis.parts.iter().flat_map(|part| &part.values).filter(|(of, _)| of == name);
-        let values: Vec<String> = values.map(|(_, value)| value.display()).collect();
-        if values.is_empty() { word.display() } else { values.join(" ") }
-    };
-    words.iter().map(value).collect::<Vec<_>>().join(" ")
-}
-
-/// The commands that the first of these words may become: `$(echo rm) x`, `{rm,x}`, `rm${IFS}x`.
-fn possible_commands(words: &[Word], command: &str, analysis: &Analysis) -> Vec<String> {
-    let Some(first) = words.first() else { return Vec::new() };
-    let rest = join_arguments(words);
-    let is_within = |part: &&Part| first.span.start < part.span.start && part.span.end <= first.span.end;
-    let within = analysis.parts.iter().filter(is_within);
-    let printing =
-        within.filter(|part| programs::name(&part.words).is_some_and(|name| has("echo printf", &name)));
-    let printed = printing.map(|part| format!("{} {rest}", join_arguments(&part.words)));
-    let written = command.get(first.span.clone()).unwrap_or_default();
-    let list = written.strip_prefix('{').and_then(|list| list.strip_suffix('}'));
-    let listed = list.filter(|_| first.is_brace).map(|list| format!("{} {rest}", list.replace(',', " ")));
-    let split = ["${IFS}", "$IFS"].iter().find(|sign| written.contains(**sign));
-    let split = split.map(|sign| format!("{} {rest}", written.replace(sign, " ")));
-    printed.chain(listed).chain(split).collect()
 }
 
 /// The arguments of a command as a text.

@@ -33,6 +33,7 @@ use super::strict::inner_commands;
 use super::subcommands::has;
 use super::words_as_paths::Scene;
 use super::{ApprovalReason, PermissionMode, Verdict};
+pub(super) use composed::{passes_input, printed_text};
 use finding::is_narrowed;
 pub(super) use packages::folders_of;
 pub(super) use printing::{is_positional, prints_home};
@@ -80,6 +81,8 @@ impl Judge<'_> {
         let mut dangers = find_dangers(&targets, command, analysis);
         if dangers.is_empty() {
             let hidden = hidden::find_danger(command, analysis, &targets, 0);
+            let spent = || ("it has more values than tau looks at".to_owned(), 0..command.len());
+            let hidden = hidden.or_else(|| scene.is_spent().then(spent));
             dangers.extend(hidden.map(|(text, span)| (Danger { text, span, named: None }, None)));
         }
         for (danger, part) in dangers {

@@ -275,7 +275,9 @@ pub(super) fn find_loss(name: &str, words: &[Word], part: &Part) -> Option<Comma
         (!only_tells(name, &found, &literals)).then_some((found, *text))
     };
     let sends = || has(SENDERS, name) || literals.iter().any(|text| text.starts_with("telnet:"));
-    let statement = || (has(CLIENTS, name) || sends()).then(|| statement(&literals, part)).flatten();
+    let shown = |word: &Word| word.literal().map_or_else(|| word.display(), Cow::into_owned);
+    let texts = || words.iter().skip(1).map(shown).map(Cow::Owned).collect::<Vec<_>>();
+    let statement = || (has(CLIENTS, name) || sends()).then(|| statement(&texts(), part)).flatten();
     if let Some((found, text)) = rows.filter_map(of_row).next().filter(|_| !is_for_tests(name, words, part)) {
         let named = std::iter::once(name.to_owned()).chain(found).collect();
         return Some((text.to_owned(), Some(named)));
@@ -395,7 +397,7 @@ fn removing(text: &str) -> Option<&'static str> {
     without_data(text).to_lowercase().split(';').find_map(|statement| {
         let mut words = statement.split_whitespace();
         match (words.next()?, words.next()) {
-            ("drop", Some(what)) if has(HOLDING, what) => Some("DROP"),
+            ("drop", Some(what)) if has(HOLDING, what) || what.starts_with("${") => Some("DROP"),
             ("truncate", Some(_)) => Some("TRUNCATE"),
             ("alter", Some("table")) => {
                 let rest: Vec<&str> = words.collect();

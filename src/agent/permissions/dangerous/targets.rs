@@ -13,7 +13,7 @@ use crate::permissions::path_text::{Mark, PathText};
 use crate::permissions::shell::{Analysis, Part, Piece, Word, closing};
 use crate::permissions::subcommands::has;
 use crate::permissions::word_texts::is_filled_in;
-use crate::permissions::words_as_paths::Scene;
+use crate::permissions::words_as_paths::{DEFAULTS, Scene};
 
 /// The maximum number of texts that a word with braces stands for.
 const MAX_BRACES: usize = 64;
@@ -33,6 +33,8 @@ pub(super) enum Loss {
     History(PathBuf),
     /// A folder that becomes another one if a variable is empty.
     Emptied(Box<Loss>),
+    /// A folder that is this one if a variable has that value, which is not known.
+    Perhaps(Box<Loss>),
     /// An unknown folder.
     Unknown,
 }
@@ -49,6 +51,7 @@ impl Loss {
             }
             Loss::History(path) => format!("{}, with all commits that are nowhere else", path.display()),
             Loss::Emptied(loss) => format!("{}, should the variable be empty", loss.what()),
+            Loss::Perhaps(loss) => format!("{}, should the variable name it", loss.what()),
             Loss::Unknown => "everything in a folder that is only known when it runs".to_owned(),
         }
     }
@@ -57,6 +60,7 @@ impl Loss {
     pub(super) fn is_outside(&self) -> bool {
         match self {
             Loss::Root | Loss::Top(_) | Loss::Home(_) | Loss::Emptied(_) => true,
+            Loss::Perhaps(loss) => loss.is_outside(),
             Loss::Workspace(_) | Loss::History(_) | Loss::Unknown => false,
         }
     }
@@ -113,7 +117,9 @@ impl<'a> Targets<'a> {
 
     /// The loss if the paths named by a word are removed.
     pub(super) fn loss(&self, word: &Word, elsewhere: bool) -> Option<Loss> {
-        self.loss_of(word, elsewhere, 0)
+        let loss = self.loss_of(word, elsewhere, 0)?;
+        let is_default = |piece: &Piece| matches!(piece, Piece::Variable(name) if DEFAULTS.contains(&name.as_str()) && self.scene.assigned_values(name).is_empty());
+        Some(if word.pieces.iter().any(is_default) { Loss::Perhaps(Box::new(loss)) } else { loss })
     }
 
     fn loss_of(&self, word: &Word, elsewhere: bool, depth: usize) -> Option<Loss> {
@@ -276,7 +282,9 @@ impl<'a> Targets<'a> {
             let whole = if text.contains('/') { format!("{folder}/{UNKNOWN}") } else { UNKNOWN.to_string() };
             return vec![whole];
         }
-        let plain = if word.is_brace { braces(&self.text(word, true)) } else { vec![self.text(word, false)] };
+        // An empty one is no word.
+        let listed = || braces(&self.text(word, true)).into_iter().filter(|text| !text.is_empty()).collect();
+        let plain = if word.is_brace { listed() } else { vec![self.text(word, false)] };
         let is_given =
             |piece: &Piece| matches!(piece, Piece::Variable(name) if name != "HOME" && self.is_set(name));
         if !word.pieces.iter().any(is_given) {
@@ -305,7 +313,9 @@ impl<'a> Targets<'a> {
 
     /// Whether the value of a variable is known, as far as the shell and the command itself set it.
     fn is_set(&self, name: &str) -> bool {
-        !self.scene.assigned_values(name).is_empty() || ["HOME", "PWD", "OLDPWD"].contains(&name)
+        !self.scene.assigned_values(name).is_empty()
+            || ["HOME", "PWD", "OLDPWD"].contains(&name)
+            || DEFAULTS.contains(&name)
     }
 
     fn home(&self) -> String {

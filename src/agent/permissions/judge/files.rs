@@ -261,7 +261,7 @@ impl Judge<'_> {
     }
 
     /// Whether a part only clones a repository into a folder for temporary files.
-    fn clones_temporarily(&self, part: &Part, scene: &Scene<'_>) -> bool {
+    pub(super) fn clones_temporarily(&self, part: &Part, scene: &Scene<'_>) -> bool {
         let Some(target) = writers::plain_clone_target(part) else { return false };
         let (temporary, mut texts) = (std::env::temp_dir(), scene.texts(target).into_iter());
         let homes = [Some(&self.places.workspace), self.places.home.as_ref()];

@@ -33,14 +33,15 @@ impl Judge<'_> {
             return;
         }
         for text in texts {
-            self.judge_text_as_command(&text, part.elsewhere, scene, depth, findings);
+            self.judge_command_in_text(&text, is_command, part.elsewhere, scene, depth, findings);
         }
     }
 
-    /// Applies rules on files and protected paths to a text as a command.
-    pub(super) fn judge_text_as_command(
+    /// Applies rules on files and protected paths to the parts of a text that are commands.
+    pub(super) fn judge_command_in_text(
         &self,
         text: &str,
+        is_command: fn(&Part) -> bool,
         elsewhere: bool,
         scene: &Scene<'_>,
         depth: usize,

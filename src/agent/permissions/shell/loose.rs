@@ -8,6 +8,8 @@ const MAX_PLACES: usize = 8;
 /// The maximum number of pieces of a command that is not understood, and their maximum length, in bytes.
 const MAX_PIECES: usize = 2_000;
 const MAX_PIECE: usize = 500;
+/// A variable in the place of a value that may be any: of a variable whose name another one holds, or of a prompt.
+const ANY: &str = "REPLY";
 /// Words of the shell before a command.
 const OPENING: &str = "then do else elif if while until ! { time coproc";
 /// Builtins that declare variables, with options.
@@ -35,6 +37,25 @@ pub(in crate::permissions) fn loosen(command: &str) -> Option<String> {
     let plain = without_groups(&rewrite_shell_variables(&format!("{given}{loose}")));
     let plain = without_arithmetic(&plain);
     (is_changed || plain != loose).then_some(plain)
+}
+
+/// The command with the texts that stand for variables as their values: `x=y; echo ${x}` of `echo ${x:-y}`. `None` if
+/// there are none.
+pub(in crate::permissions) fn with_default_values(command: &str) -> Option<String> {
+    let (mut given, mut plain, mut rest) = (String::new(), String::new(), command);
+    while let Some((before, behind)) = rest.split_once("${") {
+        let (inner, after) = behind.split_at_checked(closing(behind)?)?;
+        plain.push_str(before);
+        match split_default_value(inner) {
+            Some((name, value)) => {
+                given.push_str(&format!("{name}={value}; "));
+                plain.push_str(&format!("${{{name}"));
+            }
+            None => plain.push_str(&format!("${{{inner}")),
+        }
+        rest = after;
+    }
+    (!given.is_empty()).then(|| given + &plain + rest)
 }
 
 /// The looser reading of a command that is not understood, without the places where reading it ends.
@@ -209,16 +230,36 @@ fn expansion(text: &str, command: &str) -> (String, usize) {
     let (start, holds) = inner.strip_prefix('!').map_or((inner, false), |name| (name, true));
     let end = start.find(|c| !is_name(c)).unwrap_or(start.len());
     let name = start.get(..end).unwrap_or_default();
-    let held = command.match_indices(name).filter(|_| holds && !name.is_empty()).find_map(|(at, _)| {
-        let value = command.get(at + name.len()..)?.strip_prefix('=')?.trim_start_matches(['"', '\'']);
-        let value = value.get(..value.find(|c| !is_name(c)).unwrap_or(value.len()))?;
-        (!value.is_empty()).then_some(value)
-    });
-    let known = held.unwrap_or(name);
-    let mut shown =
-        if known.is_empty() || holds && held.is_none() { "$_".to_owned() } else { format!("${{{known}}}") };
+    let behind = start.get(end..).unwrap_or_default();
+    // `${!a[@]}`, `${!A@}`
+    let is_list = holds && ["@", "*", "[@]", "[*]"].contains(&behind) || start.is_empty();
+    let changes = ["@P", "@E", "@U", "@L", "@u"].contains(&behind);
+    let mut shown = match if holds { held_name(name, command) } else { Some(name) } {
+        _ if is_list => "$_".to_owned(),
+        Some(known) if !changes && !known.is_empty() => format!("${{{known}}}"),
+        Some("") if !holds => "$_".to_owned(),
+        _ => format!("${{{ANY}}}"),
+    };
     substitutions(inner).into_iter().for_each(|runs| shown.push_str(runs));
     (shown, length + 3)
+}
+
+/// The name that a variable holds, if the command only ever gives it this one, as a text.
+fn held_name<'c>(name: &str, command: &'c str) -> Option<&'c str> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found: Option<&str> = None;
+    for (at, _) in command.match_indices(name).filter(|_| !name.is_empty()) {
+        let (before, behind) = (command.get(..at)?, command.get(at + name.len()..)?);
+        if before.ends_with(is_name) || behind.starts_with(is_name) || before.ends_with(['$', '!', '{']) {
+            continue;
+        }
+        let value = behind.strip_prefix('=')?.trim_start_matches(['"', '\'']);
+        let value = value.get(..value.find(|c| !is_name(c)).unwrap_or(value.len()))?;
+        if value.is_empty() || found.replace(value).is_some_and(|known| known != value) {
+            return None;
+        }
+    }
+    found
 }
 
 /// The index of the `}` that closes an expansion.

@@ -19,7 +19,7 @@ mod written;
 
 use std::ops::Range;
 
-pub(super) use loose::{closing, loosen, loosen_all, pieces, substituted_commands};
+pub(super) use loose::{closing, loosen, loosen_all, pieces, substituted_commands, with_default_values};
 pub(super) use simple::{Direction, Redirect};
 pub(super) use words::{Doubt, Piece, Word};
 pub(super) use wrappers::skip_options;

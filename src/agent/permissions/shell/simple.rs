@@ -75,8 +75,10 @@ pub(super) fn printed_texts(words: &[Word], input: &[String]) -> Vec<String> {
         _ => Vec::new(),
     };
     let whole = (shown.len() > 1).then(|| shown.join(" "));
+    let filled = shown.split_first().filter(|(format, words)| words.len() > 1 && format.contains('%'));
+    let filled = filled.filter(|_| name == "printf").map(|(_, words)| words.join(" "));
     let shown = if name == "echo" && whole.is_some() { Vec::new() } else { shown };
-    whole.into_iter().chain(shown).chain(input.iter().cloned()).collect()
+    whole.into_iter().chain(filled).chain(shown).chain(input.iter().cloned()).collect()
 }
 
 /// The result of parsing a text.

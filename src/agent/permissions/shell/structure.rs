@@ -409,7 +409,12 @@ impl Walk {
             CommandPrefixOrSuffixItem::Word(word) => simple.words.extend(self.word(word)),
             CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
                 match (&assignment.name, &assignment.value) {
-                    (AssignmentName::ArrayElementName(..), _) => {
+                    (AssignmentName::ArrayElementName(name, _), _) => {
+                        if is_prefix {
+                            simple.assigned.push(name.clone());
+                            let value = self.word(word).and_then(|word| word.value_of_element());
+                            simple.values.extend(value.map(|value| (name.clone(), value)));
+                        }
                         let span = self.span(&assignment.loc);
                         self.doubt(span, "an index, which is evaluated");
                     }
@@ -426,7 +431,9 @@ impl Walk {
                             let within = self.words.range(span.start..span.end).map(|(_, word)| word);
                             let words: Vec<&Word> =
                                 within.filter(|word| word.span.start > span.start).collect();
-                            let values = words.iter().map(|word| (name.clone(), Word::clone(word)));
+                            let value =
+                                |word: &&Word| word.value_of_element().unwrap_or_else(|| Word::clone(word));
+                            let values = words.iter().map(|word| (name.clone(), value(word)));
                             simple.values.extend(values.filter(|_| words.len() == elements.len()));
                         }
                         // One in quotes is an index for bash, too.

@@ -129,6 +129,17 @@ impl Word {
         Some(Word { pieces, ..self.clone() })
     }
 
+    /// The rest after `NAME[INDEX]=` or `[INDEX]=`, if the word begins with that.
+    pub(super) fn value_of_element(&self) -> Option<Word> {
+        let is_open = |piece: &Piece| *piece == Piece::Glob('[');
+        self.pieces.iter().take(2).find(|piece| is_open(piece))?;
+        let close = self.pieces.iter().position(|piece| *piece == Piece::Glob(']'))?;
+        let (first, rest) = self.pieces.get(close + 1..)?.split_first()?;
+        let value = first.text()?.trim_start_matches('+').strip_prefix('=')?;
+        let pieces = std::iter::once(Piece::Text(value.to_owned())).chain(rest.iter().cloned());
+        Some(self.with_pieces(pieces.collect()))
+    }
+
     pub(super) fn push_text(&mut self, c: char) {
         if let Some(Piece::Text(text)) = self.pieces.last_mut() {
             text.push(c);

@@ -42,6 +42,11 @@ fn hostile_commands_are_judged_in_time_and_on_a_small_stack() {
         "( ( ".repeat(3_000) + "rm -rf ~",
         nested("$((a[$(", ")]))", 1_500),
         "`rm $((x))`".repeat(1_500),
+        "a=$a$a$b; b=$a$b; ".repeat(1_000) + "rm $a",
+        "a=x$a; ".repeat(10) + &"rm $a$a$a$a ".repeat(1_000),
+        format!("a=({}); rm {}", "x ".repeat(3_000), "$a ".repeat(3_000)),
+        format!("a={}; b={a}; c={a}; rm {}", "x".repeat(1_000), "$c$b ".repeat(900), a = "$a$b$c".repeat(10)),
+        "`rm $(echo a b)`".repeat(1_000),
     ];
     let rules = permissions(&[("bash(*a*b*c*d *)", Verdict::Deny), ("read(**/x)", Verdict::Ask)]);
     let work = move || {

@@ -7,6 +7,34 @@ use crate::permissions::shell::{DECLARING, Part, Piece, Word};
 /// The maximum number of arguments of a function that are known.
 const MAX_ARGUMENTS: usize = 9;
 
+/// Builtins that read variables, their options with a value, and the variable that they set if none is named.
+const READING: [(&str, &str, &str); 3] =
+    [("read", "dinNptu", "REPLY"), ("mapfile", "dnOsuCc", "MAPFILE"), ("readarray", "dnOsuCc", "MAPFILE")];
+
+/// Whether a part declares that a variable stands for another one.
+fn is_referring(name: &str, part: &Part) -> bool {
+    let is_reference =
+        |word: &Word| word.literal().is_some_and(|text| text.starts_with('-') && text.contains('n'));
+    DECLARING.contains(&name) && name != "export" && part.words.iter().any(is_reference)
+}
+
+/// The variables that a builtin sets whose options with these letters have a value.
+fn names(part: &Part, valued: &str) -> Vec<String> {
+    let (mut found, mut words) = (Vec::new(), part.words.iter().skip(1));
+    while let Some(word) = words.next() {
+        match word.literal() {
+            Some(text) if text.starts_with('-') => {
+                if text.ends_with(|c| valued.contains(c)) {
+                    words.next();
+                }
+            }
+            Some(text) => found.push(text.split('[').next().unwrap_or_default().to_owned()),
+            None => {}
+        }
+    }
+    found
+}
+
 impl Scene<'_> {
     /// Records the assignments of a part.
     pub(super) fn assign(&mut self, part: &Part) {
@@ -27,10 +55,7 @@ impl Scene<'_> {
             }
             self.set(variable, values);
         }
-        let is_reference =
-            |word: &Word| word.literal().is_some_and(|text| text.starts_with('-') && text.contains('n'));
-        let refers =
-            DECLARING.contains(&name.as_ref()) && name != "export" && part.words.iter().any(is_reference);
+        let refers = is_referring(&name, part);
         for word in part.words.iter().skip(1) {
             let literal = word.pieces.first().and_then(|piece| match piece {
                 Piece::Text(text) => Some(text.as_str()),
@@ -46,13 +71,16 @@ impl Scene<'_> {
                 };
                 self.set(variable, values);
             } else if ["read", "printf", "getopts", "mapfile", "readarray", "let", "wait"].contains(&&*name) {
-                self.set(text, vec![PathText::any()]);
+                // An element counts as the whole array.
+                self.set(text.split('[').next().unwrap_or(text), vec![PathText::any()]);
             }
         }
         self.assign_printed(&name, part);
         if name == "set" || self.analysis.functions.iter().any(|function| *function == name) {
-            let is_option = |word: &&Word| word.literal().is_some_and(|text| text.starts_with('-'));
-            let arguments = part.words.iter().skip(1).skip_while(|word| name == "set" && is_option(word));
+            let is = |word: &Word, start: &str| word.literal().is_some_and(|text| text.starts_with(start));
+            let end = part.words.iter().position(|word| is(word, "--") && name == "set");
+            let is_option = |word: &&Word| name == "set" && end.is_none() && is(word, "-");
+            let arguments = part.words.iter().skip(end.unwrap_or(0) + 1).skip_while(is_option);
             for (at, word) in arguments.take(MAX_ARGUMENTS).enumerate() {
                 let known = self.texts(word).into_iter().chain([PathText::any()]).collect();
                 self.set(&(at + 1).to_string(), known);
@@ -63,10 +91,12 @@ impl Scene<'_> {
     /// Records the values of variables that `printf -v` and `read` set to known texts.
     fn assign_printed(&mut self, name: &str, part: &Part) {
         let mut words = part.words.iter().skip(1);
-        if name == "read" {
+        if let Some((_, valued, default)) = READING.iter().find(|(builtin, ..)| *builtin == name) {
             let texts = part.texts.iter().flat_map(|text| text.split_whitespace()).map(PathText::literal);
             let texts: Vec<PathText> = texts.take(MAX_ALTERNATIVES).collect();
-            words.filter_map(Word::literal).for_each(|word| self.set(&word, texts.clone()));
+            let named = names(part, valued);
+            let names = if named.is_empty() { vec![(*default).to_owned()] } else { named };
+            names.iter().filter(|_| !texts.is_empty()).for_each(|name| self.set(name, texts.clone()));
         } else if name == "printf"
             && words.next().and_then(Word::literal).is_some_and(|option| option == "-v")
             && let (Some(variable), Some(format)) = (words.next().and_then(Word::literal), words.next())
@@ -79,7 +109,25 @@ impl Scene<'_> {
                 pieces.push(Piece::Text(text.to_owned()));
             }
             let printed = self.texts(&Word::default().with_pieces(pieces));
-            self.set(&variable, printed);
+            self.set(variable.split('[').next().unwrap_or(&variable), printed);
+        }
+    }
+
+    /// Gives a variable that refers to another one its values, and the other way around, once all are known.
+    pub(super) fn refer(&mut self, part: &Part) {
+        let name = part.words.first().and_then(Word::literal).unwrap_or_default();
+        if !is_referring(&name, part) {
+            return;
+        }
+        for word in part.words.iter().skip(1) {
+            let text = word.literal().unwrap_or_default();
+            let Some((one, other)) = text.split_once('=') else { continue };
+            for (from, to) in [(one, other), (other, one)] {
+                let values = self.assigned_values(from).to_vec();
+                if !values.is_empty() {
+                    self.set(to, values);
+                }
+            }
         }
     }
 

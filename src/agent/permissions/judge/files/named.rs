@@ -91,6 +91,17 @@ impl Judge<'_> {
             self.judge_written_files(part, scene, findings);
         }
         findings.extend(writers::prints_protected(part).and_then(|kind| self.may_touch(kind)));
+        for text in scene.written_out(part).iter().filter(|text| writers::may_concern(text)) {
+            let analysis = links::analysis(text);
+            let scene = scene.inside(&analysis);
+            let writes =
+                |part: &Part| writers::writes(part).filter(|_| !self.clones_temporarily(part, &scene));
+            let kinds = analysis
+                .parts
+                .iter()
+                .filter_map(|part| writes(part).or_else(|| writers::prints_protected(part)));
+            findings.extend(kinds.filter_map(|kind| self.may_touch(kind)));
+        }
     }
 
     /// Judges a file that a word names. `only_reads` and `lists` are about the command.
