@@ -29,7 +29,7 @@ const MAX_RESOLVED: usize = 64;
 /// The maximum number of names on the disk that a pattern is compared with.
 const MAX_NAMES: usize = 4_000;
 /// The maximum length of a word with its values; a longer one may be any text.
-const MAX_TEXT: usize = 20_000;
+const MAX_TEXT: usize = 8_000;
 /// The maximum number of folders of other words that a path may be relative to.
 const MAX_FOLDERS: usize = 8;
 /// Variables that `read` and `mapfile` set where no others are named. Where their values are not known, they may be any

@@ -116,7 +116,7 @@ const USES: &[&str] =
     &["rm -rf @", "mv @ /tmp/x", "chmod -R 000 @", "find @ -type f -delete", "echo @ | xargs rm -rf"];
 
 /// What fills a folder with others.
-const FILLING: &[&str] = &["cp -r x/. @", "tar xf x -C @"];
+const FILLING: &[&str] = &["cp -r x/. @", "tar xf x -C @", "tar cf x.tar @"];
 
 /// Everyday commands with values.
 const EVERYDAY: &[&str] = &[
@@ -206,6 +206,18 @@ fn dangers_are_found_in_what_bash_makes_of_words() {
     check_forms(DANGERS, Ask);
     let open = [
         "o=force; git push --$o origin main",
+        "F=-f; git push $F origin main",
+        "M=u+s; chmod $M q",
+        "D=/dev/sda; dd if=x of=$D",
+        "read m <<< mkfs; $m x",
+        "p=-1; kill -9 $p",
+        "for o in -f; do git push $o origin main; done",
+        "git push $(echo -f) origin main",
+        "chmod $(echo 4755) x",
+        "echo -fdx | xargs git clean",
+        "find ~ {-delete,}",
+        "d=destroy; terraform $d -auto-approve",
+        "if ((1)); then F=-f; git push $F origin main; fi",
         "o=f; git push -$o origin main",
         "find . -del{ete,}",
         "reb{oot,}",
@@ -236,6 +248,13 @@ fn dangers_are_found_in_what_bash_makes_of_words() {
 #[test]
 fn writers_of_protected_places_are_found_in_what_bash_makes_of_words() {
     check_forms(PROTECTED, Ask);
+    let open = [
+        "c=config; git $c core.fsmonitor ./x", "git {config,core.hooksPath,./hk}",
+        "g=git; $g config alias.zz '!true'", "g='git config core.hooksPath x'; $g",
+        "git confi{g,} core.hooksPath x", "git $(echo config) core.hooksPath x", "r=remote; git $r add x y",
+        "s=enable; systemctl --user $s x", "p=show; pass $p x", "gh {auth,token}",
+    ];
+    check(&permissions(&[]), PermissionMode::Auto, Ask, &open);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Writes a command out as bash makes it of braces, values, printed texts and further arguments, as far as the command
 //! itself decides these.
 
-use super::{MAX_TEXT, Scene};
+use super::Scene;
 use crate::permissions::dangerous::{passes_input, printed_text};
 use crate::permissions::path_text::{Mark, PathText};
 use crate::permissions::programs;
@@ -18,6 +18,8 @@ const MAX_TEXTS: usize = 64;
 /// The maximum nesting of values in values.
 const MAX_DEPTH: usize = 3;
 
+/// The maximum length of a word that is known: that of a command.
+const MAX_LENGTH: usize = 20_000;
 /// The maximum of what is done for a command, what a word takes of it, and each byte of its texts one more.
 const BUDGET: usize = 2_000_000;
 const WORD: usize = 50;
@@ -174,7 +176,7 @@ impl Scene<'_> {
             }
         }
         let longest = |texts: &Vec<String>| texts.iter().map(String::len).max().unwrap_or_default();
-        if pieces.iter().map(longest).sum::<usize>() > MAX_TEXT {
+        if pieces.iter().map(longest).sum::<usize>() > MAX_LENGTH {
             self.spent.set(BUDGET);
             return Vec::new();
         }
