@@ -22,14 +22,11 @@ fn is_referring(name: &str, part: &Part) -> bool {
 fn names(part: &Part, valued: &str) -> Vec<String> {
     let (mut found, mut words) = (Vec::new(), part.words.iter().skip(1));
     while let Some(word) = words.next() {
-        match word.literal() {
-            Some(text) if text.starts_with('-') => {
-                if text.ends_with(|c| valued.contains(c)) {
-                    words.next();
-                }
-            }
-            Some(text) => found.push(text.split('[').next().unwrap_or_default().to_owned()),
-            None => {}
+        let Some(text) = word.literal() else { continue };
+        if !text.starts_with('-') {
+            found.push(text.split('[').next().unwrap_or_default().to_owned());
+        } else if text.ends_with(|c| valued.contains(c)) {
+            words.next();
         }
     }
     found

@@ -41,7 +41,7 @@ impl Scene<'_> {
         }
         let mut forms = Vec::new();
         if is_given && part.words.iter().any(is_filled_in) {
-            let given = part.texts.iter().flat_map(|text| text.split_whitespace()).take(MAX_FORMS);
+            let given = part.texts.iter().flat_map(|text| text.split_whitespace()).take(MAX_WORDS);
             let words = |given| part.words.iter().map(|word| put_into(word, given)).collect::<Vec<_>>();
             forms.extend(given.flat_map(|given| self.forms(&words(given), 0)));
         } else {
