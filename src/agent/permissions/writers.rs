@@ -219,28 +219,32 @@ const LISTED: [(&str, &str); 5] = [
     ("chsh", "-l --list-shells"),
 ];
 
+fn is_printer(name: &str) -> bool {
+    !PRINTING_BY_NAME.get(name).is_empty()
+}
+
+fn is_writer(name: &str) -> bool {
+    let is_listed = !SETTINGS_BY_NAME.get(name).is_empty() || !OTHERS_BY_NAME.get(name).is_empty();
+    is_listed || name == "git" || name.starts_with("git-")
+}
+
 /// Whether a text names a program that may write or print protected files.
 pub(super) fn may_concern(text: &str) -> bool {
-    let is_one = |name: &str| {
-        PRINTERS.binary_search(&name).is_ok()
-            || WRITERS.binary_search(&name).is_ok()
-            || name.starts_with("git-")
-    };
+    let is_one = |name: &str| is_printer(name) || is_writer(name);
     text.split(|c: char| !(c.is_alphanumeric() || "_-.".contains(c))).any(is_one)
 }
 
 /// The kind of the protected files whose contents a part prints without naming them.
 pub(super) fn prints_protected(part: &Part) -> Option<ProtectedKind> {
-    let is_wanted = |name: &str| !PRINTING_BY_NAME.get(name).is_empty();
     let prints = |words: &[Word]| {
-        let name = programs::name(words).filter(|name| is_wanted(name))?;
+        let name = programs::name(words).filter(|name| is_printer(name))?;
         let mut needed = PRINTING_BY_NAME.get(&name).iter();
         let literals: Vec<Cow<'_, str>> =
             words.iter().skip(1).map(|word| word.literal().unwrap_or_default()).collect();
         let kind = if name == "tau" { ProtectedKind::Tau } else { ProtectedKind::Keys };
         needed.any(|(_, needed)| needed_words(needed, words, &literals).is_some()).then_some(kind)
     };
-    let inner = || inner_commands(&part.words, part.more_arguments, &is_wanted);
+    let inner = || inner_commands(&part.words, part.more_arguments, &is_printer);
     let prints =
         |words: &[Word]| prints(words).or_else(|| names_password(words).then_some(ProtectedKind::Keys));
     prints(&part.words).or_else(|| inner().iter().find_map(|words| prints(words)))
@@ -257,10 +261,6 @@ fn names_password(words: &[Word]) -> bool {
 
 /// The kind of protected files that a part writes, or a command that it runs.
 pub(super) fn writes(part: &Part) -> Option<ProtectedKind> {
-    let is_wanted = |name: &str| {
-        let is_listed = !SETTINGS_BY_NAME.get(name).is_empty() || !OTHERS_BY_NAME.get(name).is_empty();
-        is_listed || name == "git" || name.starts_with("git-")
-    };
     let of = |words: &[Word]| writes_words(words, part.more_arguments);
     let of_each = || programs::for_each_repository(&part.words).and_then(|words| of(&words));
     // `tau batch` is not the program batch.
@@ -271,7 +271,7 @@ pub(super) fn writes(part: &Part) -> Option<ProtectedKind> {
         words.to_mut().remove(1);
     }
     of(&part.words).or_else(of_each).or_else(|| {
-        inner_commands(&words, part.more_arguments, &is_wanted).iter().find_map(|words| of(words))
+        inner_commands(&words, part.more_arguments, &is_writer).iter().find_map(|words| of(words))
     })
 }
 
