@@ -20,6 +20,10 @@ const MISSING: &[&str] = tau_tools::words!(
     "skill slashcommand todowrite todoread enterplanmode bashoutput killshell killbash lsp toolsearch"
 );
 
+/// Names of shells that are no tool of tau, and none or another one of Claude Code. What denies or asks is about `bash`;
+/// to allow it would be more than was allowed.
+const LIKE_BASH: [&str; 2] = ["powershell", "shell"];
+
 /// Parses such settings. The error is the line and the problem, if their rules cannot be determined.
 pub(super) fn settings_of(text: &str) -> Result<Map<String, Value>, (usize, String)> {
     let settings: Value =
@@ -171,14 +175,16 @@ fn translate(text: &str, list: Verdict, root: &Path) -> Result<Rule, (String, Ve
     }
     let lower = name.trim().to_ascii_lowercase();
     let instead = grant::tool_instead_of(&lower);
-    if MISSING.contains(&lower.as_str()) || instead.is_some() && list == Verdict::Allow {
+    let is_like_bash = LIKE_BASH.contains(&lower.as_str());
+    let is_other = instead.is_some() || is_like_bash;
+    if MISSING.contains(&lower.as_str()) || is_other && list == Verdict::Allow {
         return Err((format!("tau has no tool {name}"), Vec::new()));
     }
     if let Some(instead) = instead {
         let rule = instead.parse::<Rule>().ok().filter(|_| matches!(inside, None | Some("*")));
         return rule.ok_or_else(|| (format!("tau has no patterns for {instead}"), vec![instead]));
     }
-    let tool = grant::tool_of_others(&lower).or((lower == "powershell").then_some("bash"));
+    let tool = grant::tool_of_others(&lower).or(is_like_bash.then_some("bash"));
     let about = || match tool {
         // An unreadable rule about files may be about any of them.
         Some("edit" | "write") => vec!["edit", "write"],
@@ -308,6 +314,20 @@ mod tests {
         }
         // What takes nothing away is not said at every start.
         assert!(!said.contains("`Task`") && !said.contains("additionalDirectories"), "{said}");
+    }
+
+    #[test]
+    fn a_name_that_becomes_a_broader_tool_allows_nothing() {
+        for name in ["PowerShell", "Shell", "Task", "Agent", "AskUserQuestion", "ExitPlanMode"] {
+            for inside in ["", "(*)", "(npm run *)"] {
+                let text = format!("{{\"permissions\": {{\"allow\": [\"{name}{inside}\"]}}}}");
+                assert_eq!(read(&text, false), (Vec::new(), Vec::new()), "{name}{inside}");
+            }
+            let text = format!("{{\"permissions\": {{\"deny\": [\"{name}\"], \"ask\": [\"{name}\"]}}}}");
+            assert_eq!(read(&text, false).0.len(), 2, "{name}");
+        }
+        let text = r#"{"permissions": {"deny": ["PowerShell(rm *)"], "ask": ["PowerShell"]}}"#;
+        assert_eq!(read(text, false).0, ["1 deny bash(rm *)", "1 ask bash"]);
     }
 
     #[test]
