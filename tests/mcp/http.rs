@@ -32,6 +32,10 @@ async fn server() -> (String, Seen) {
 fn answer(headers: &HeaderMap, body: &[u8], seen: &Seen) -> Response {
     let text =
         |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    // Of a variable that is not set, nothing is sent.
+    if headers.contains_key("x-unset") {
+        return StatusCode::BAD_REQUEST.into_response();
+    }
     if text("authorization") != "Bearer right" {
         return (StatusCode::UNAUTHORIZED, [("www-authenticate", "Bearer")], "").into_response();
     }
@@ -65,7 +69,8 @@ fn answer(headers: &HeaderMap, body: &[u8], seen: &Seen) -> Response {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_at_an_address_is_called() {
     let (url, seen) = server().await;
-    let config = format!("[mcp.far]\nurl = \"{url}\"\nheaders = {{ Authorization = \"Bearer right\" }}\n");
+    let headers = "{ Authorization = \"Bearer right\", X-Unset = \"${TAU_TEST_UNSET:-}\" }";
+    let config = format!("[mcp.far]\nurl = \"{url}\"\nheaders = {headers}\n");
     assert_eq!(called_of(&config, "mcp__far__add", &json!({})).await, "added far away");
     let seen = seen.lock().unwrap();
     let call = seen.iter().find(|(method, _)| method == "tools/call").unwrap();

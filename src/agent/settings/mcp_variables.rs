@@ -73,6 +73,11 @@ pub(crate) fn expand(
     Ok(expanded)
 }
 
+/// The text of a variable that is empty if it is not set; in `env`, under its own name, it is then left out.
+pub fn passed_on(name: &str) -> String {
+    format!("${{{name}:-}}")
+}
+
 /// Adds the names of the variables in a text to `names`.
 pub(crate) fn add_names(text: &str, forms: Forms, names: &mut BTreeSet<String>) {
     let found = RefCell::new(names);

@@ -27,7 +27,7 @@ use super::stdio::StdioTransport;
 use super::trouble::Trouble;
 use super::{McpContext, Place, lenient, logging, oauth};
 use crate::settings::mcp_servers::{McpServer, McpTransport};
-use crate::settings::mcp_variables::{Forms, expand};
+use crate::settings::mcp_variables::{Forms, expand, passed_on};
 use tau_tools::ToolProgress;
 use tau_tools::counted::pluralize;
 use tau_tools::process::server::{ServerCommand, ServerProcess};
@@ -482,7 +482,12 @@ impl Program {
         let variable = |(name, value): (&String, &String)| {
             Ok((name.clone(), OsString::from(expand(value, Forms::All, &lookup)?)))
         };
-        let variables = env.into_iter().map(variable).collect::<Result<_, UserError>>()?;
+        // One that is only passed on, if it is set.
+        let is_left_out = |(name, value): &(&String, &String)| {
+            **value == passed_on(name) && lookup(name).is_none_or(|value| value.is_empty())
+        };
+        let env = env.into_iter().filter(|entry| !is_left_out(entry));
+        let variables = env.map(variable).collect::<Result<_, UserError>>()?;
         let cwd = match cwd {
             Some(cwd) => tau_tools::paths::resolve(session, &braces(&cwd.to_string_lossy())?),
             None => session.to_owned(),

@@ -31,10 +31,13 @@ pub(super) fn transport(
     let lookup = |name: &str| std::env::var(name).ok();
     let url = expand(url, Forms::Braces, &lookup)?;
     let header = |(name, value): (&String, &String)| Ok((name.clone(), expand(value, Forms::All, &lookup)?));
+    let mut headers: BTreeMap<_, _> = headers.iter().map(header).collect::<Result<_, UserError>>()?;
+    // Of a variable that is not set.
+    headers.retain(|_, text| !text.is_empty());
     // No login is needed if this header is set.
-    let logins = around.logins.as_ref().filter(|_| !has_authorization(headers));
+    let logins = around.logins.as_ref().filter(|_| !has_authorization(&headers));
     let logins = logins.map(|store| tokens(&url, oauth, store, &around.http, &around.tasks)).transpose()?;
-    let headers = Headers(headers.iter().map(header).collect::<Result<_, UserError>>()?);
+    let headers = Headers(headers.into_iter().collect());
     let (client, headers) = around.http.bare(&url, &headers).map_err(|failure| failure.message)?;
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(headers)
