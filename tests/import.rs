@@ -1,6 +1,7 @@
 //! `tau import`: set-ups of other agents, what they mean, and what is written.
 
 mod limits;
+mod meanings;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -207,8 +208,8 @@ fn secrets_of_servers_are_not_shown() {
     let shown = home.import(&["--write"]);
     assert!(!shown.contains("hunter2"), "{shown}");
     for words in [
-        "\"-y\", \"pg\", \"--token=…\"", "\"--port\", \"80\"", "me:…@db/x", "…${USER}…${HOST}",
-        "?apiKey=…&v=${V}",
+        "\"-y\", \"pg\", \"--token=…\"", "\"--port\", \"80\"", "me:…@db/x", "…${USER:-}…${HOST:-}",
+        "?apiKey=…&v=${V:-}",
     ] {
         assert!(shown.contains(words), "no {words} in {shown}");
     }
@@ -339,7 +340,7 @@ fn what_is_written_is_used_and_kept() {
     let table: Value = serde_json::to_value(toml::from_str::<toml::Value>(&config).unwrap()).unwrap();
     assert_eq!(table["mcp"]["tracker"]["env"]["TOKEN"], "hunter2-hunter2");
     assert_eq!(table["mcp"]["files"]["args"][0], "--root");
-    assert_eq!(table["mcp"]["files"]["env"]["KEY"], "${FILES_KEY}");
+    assert_eq!(table["mcp"]["files"]["env"]["KEY"], "${FILES_KEY:-}");
     assert_eq!(
         (&table["permission_mode"], &table["sandbox"]["level"]),
         (&"edits".into(), &"workspace-write".into())
@@ -455,7 +456,7 @@ fn nothing_that_protects_is_dropped_and_nothing_silently() {
     assert_eq!(config["sandbox"]["writable"][0], "/srv/cache");
     assert_eq!(config["permissions"]["deny"], serde_json::json!(["bash", "edit"]));
     assert_eq!(config["mcp"]["far"]["oauth"], serde_json::json!({"client_id": "me", "scopes": ["a", "b"]}));
-    assert_eq!(config["mcp"]["gem"]["args"], serde_json::json!(["${GEM_HOME}/x", "$5"]));
+    assert_eq!(config["mcp"]["gem"]["args"], serde_json::json!(["${GEM_HOME:-$GEM_HOME}/x", "$5"]));
     assert!(config["mcp"].get("odd").is_none(), "{config}");
     let models = fs::read_to_string(home.at("tau/models.toml")).unwrap();
     let models: Value = serde_json::to_value(toml::from_str::<toml::Value>(&models).unwrap()).unwrap();

@@ -191,9 +191,10 @@ fn denied_tools_of_servers_stay_denied() {
             "tools.*: deny left: tau has no rule for all tools",
             "permission.gh_read: deny permissions.deny: mcp__gh__read",
             "permission.gh_all x: deny left: tools of MCP servers have no patterns",
+            "permission.gh_all x: deny permissions.ask: mcp__gh__all",
             "permission.write: allow permissions.allow: write",
         ],
-        "mcp__gh__all",
+        "mcp__gh__all(",
     );
 }
 

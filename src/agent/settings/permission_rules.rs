@@ -83,6 +83,12 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Use
     (found, in_lines(path, wrong))
 }
 
+/// The reason that a rule of the user's in the file `path` would be refused or match nothing.
+pub fn check(path: &Path, text: &str) -> Result<(), UserError> {
+    let rule = text.parse::<Rule>()?;
+    names_nothing(path, &rule).or_else(|| rule.fault()).map_or(Ok(()), |why| Err(why.into()))
+}
+
 /// The reason that a rule in the file `path` is about no tool, if it is likely a mistake: other names are those of
 /// tools that are not here.
 fn names_nothing(path: &Path, rule: &Rule) -> Option<String> {

@@ -102,16 +102,16 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     }
     let project = places.cwd;
     found.in_place(&project.join(".mcp.json"), "file", "MCP servers, once you trust the directory");
-    for name in [".claude/settings.json", ".claude/settings.local.json"] {
-        found.in_place(&project.join(name), "file", "permissions and hooks, once you trust the directory");
-    }
-    for (name, what) in [
-        (".claude/skills", "skills, once you trust the directory"),
-        (".claude/commands", "slash commands, once you trust the directory"),
-        (".claude/agents", "kinds of helpers, once you trust the directory"),
-    ] {
-        if project != places.home {
-            found.in_place(&project.join(name), "entry", what);
+    let local = project.join(".claude/settings.local.json");
+    found.in_place(&local, "file", "permissions and hooks, once you trust the directory");
+    if let Some(folder) = places.of_project(".claude", &folder) {
+        for (name, one, what) in [
+            ("settings.json", "file", "permissions and hooks, once you trust the directory"),
+            ("skills", "entry", "skills, once you trust the directory"),
+            ("commands", "entry", "slash commands, once you trust the directory"),
+            ("agents", "entry", "kinds of helpers, once you trust the directory"),
+        ] {
+            found.in_place(&folder.join(name), one, what);
         }
     }
     found.finish()

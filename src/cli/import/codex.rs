@@ -1,6 +1,6 @@
 //! Codex.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -8,13 +8,17 @@ use super::Places;
 use super::claude::{WITHOUT_QUESTIONS, add_effort, setting};
 use super::found::{Change, Collector, Provider, ProviderModel, SetUp, fields, text_in, toml};
 use super::servers::{Variables, add_server};
+use tau_protocol::model::ThinkingLevel;
+use tau_tools::shell_word::quote;
 
 /// Parts of the file that are taken over or said to be left, or about the program's own screen and state.
-const KNOWN: [&str; 18] = *tau_tools::words!(
+const KNOWN: [&str; 19] = *tau_tools::words!(
     "model model_provider model_providers model_context_window model_reasoning_effort approval_policy \
      sandbox_mode sandbox_workspace_write mcp_servers notify profile profiles projects tui notice \
-     file_opener hide_agent_reasoning features"
+     file_opener hide_agent_reasoning features openai_base_url"
 );
+/// The provider that is used unless another one is named.
+const OPENAI: &str = "openai";
 const NO_TEXT: &str = "it is not a text";
 /// Parts of a provider that are taken over or said to be left.
 const OF_PROVIDER: [&str; 8] = *tau_tools::words!(
@@ -25,11 +29,17 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     let mut found = Collector::new("Codex");
     let folder = places.folders.place(".codex");
     let file = folder.join("config.toml");
+    let mut provider = OPENAI.to_owned();
     match toml(&file) {
-        Some(Ok(config)) => of_config(&mut found, &file, &in_force(config)),
+        Some(Ok(config)) => {
+            let config = in_force(config);
+            of_config(&mut found, &file, &config);
+            text_in(&config, "model_provider").unwrap_or(OPENAI).clone_into(&mut provider);
+        }
         Some(Err(error)) => found.leave_out(&file, "settings", &error),
         None => {}
     }
+    profiles(&mut found, &folder, &provider);
     found.in_place(&folder.join("prompts"), "entry", "slash commands");
     found.in_place(&folder.join("skills"), "entry", "skills");
     found.in_place(&folder.join("agents"), "entry", "kinds of helpers");
@@ -46,8 +56,8 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
     let why = "write them as [[hooks.EVENT]] in config.toml";
     found.unlike(&folder.join("hooks.json"), "file", why);
     let why = "settings of the project; those for tau are in .tau/config.toml and .mcp.json";
-    if places.cwd != places.home {
-        found.unlike(&places.cwd.join(".codex/config.toml"), "file", why);
+    if let Some(project) = places.of_project(".codex", &folder) {
+        found.unlike(&project.join("config.toml"), "file", why);
     }
     found.finish()
 }
@@ -64,9 +74,69 @@ fn in_force(mut config: Value) -> Value {
     config
 }
 
+/// The mode of tau for a policy, if it asks.
+fn mode_of(policy: &str) -> Option<&'static str> {
+    match policy {
+        "untrusted" => Some("ask"),
+        "on-request" | "on-failure" => Some("edits"),
+        _ => None,
+    }
+}
+
+/// The profiles, each a file `NAME.config.toml` that `--profile NAME` adds, and the flags of tau for the purpose.
+fn profiles(found: &mut Collector, folder: &Path, provider: &str) {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
+    files.sort();
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(name) = name.strip_suffix(".config.toml") else { continue };
+        let what = format!("profile {name}");
+        match toml(&file) {
+            Some(Ok(profile)) => found.leave_out(&file, what, &flags_instead(&profile, provider)),
+            Some(Err(error)) => found.leave_out(&file, what, &error),
+            None => {}
+        }
+    }
+}
+
+/// The flags that do what a profile does, and what they do not.
+fn flags_instead(profile: &Value, provider: &str) -> String {
+    let provider = text_in(profile, "model_provider").unwrap_or(provider);
+    let flag_of = |name: &str| match (name, text_in(profile, name)?) {
+        ("model", model) => Some(format!("--model {}", quote(&format!("{provider}/{model}")))),
+        ("model_reasoning_effort", effort) => {
+            ThinkingLevel::from_name(effort).map(|level| format!("--thinking {}", level.name()))
+        }
+        ("approval_policy", policy) => mode_of(policy).map(|mode| format!("--permission-mode {mode}")),
+        ("sandbox_mode", level @ ("read-only" | "workspace-write")) => Some(format!("--sandbox {level}")),
+        _ => None,
+    };
+    let names = profile.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    let (mut flags, mut others) = (Vec::new(), Vec::new());
+    for name in names.filter(|name| *name != "model_provider") {
+        match flag_of(name) {
+            Some(flag) => flags.push(flag),
+            None => others.push(name),
+        }
+    }
+    let without = match others.is_empty() {
+        true => String::new(),
+        false => format!(", without {}", others.join(", ")),
+    };
+    match flags.is_empty() {
+        true => "tau has no profiles; a shell alias with flags does the same".to_owned(),
+        false => format!("tau has no profiles; `tau {}` does the same{without}", flags.join(" ")),
+    }
+}
+
 fn of_config(found: &mut Collector, file: &Path, config: &Value) {
-    let provider = text_in(config, "model_provider").unwrap_or("openai");
+    let provider = text_in(config, "model_provider").unwrap_or(OPENAI);
     let model = text_in(config, "model");
+    if let Some(base_url) = text_in(config, "openai_base_url") {
+        let own = Provider { name: OPENAI.to_owned(), base_url: base_url.to_owned(), ..Provider::default() };
+        found.change(file, "openai_base_url", Change::Provider(own));
+    }
     for (name, value) in fields(config, "model_providers") {
         let own = model.filter(|_| name == provider);
         let window = config.get("model_context_window").and_then(Value::as_u64);
@@ -88,10 +158,9 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value) {
     }
     if let Some(policy) = text_in(config, "approval_policy") {
         let what = format!("approval_policy: {policy}");
-        match policy {
-            "untrusted" => found.change(file, what, setting("permission_mode", "ask")),
-            "on-request" | "on-failure" => found.change(file, what, setting("permission_mode", "edits")),
-            _ => found.leave_out(file, what, WITHOUT_QUESTIONS),
+        match mode_of(policy) {
+            Some(mode) => found.change(file, what, setting("permission_mode", mode)),
+            None => found.leave_out(file, what, WITHOUT_QUESTIONS),
         }
     }
     for (field, why) in [

@@ -50,18 +50,18 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
         "import it in the project's AGENTS.md, as @GEMINI.md",
     );
     let why = "settings of the project; those for tau are in .tau/config.toml and .mcp.json";
-    for name in [".gemini/settings.json", ".gemini/policies"] {
-        if places.cwd != places.home {
-            found.unlike(&places.cwd.join(name), "file", why);
+    if let Some(folder) = places.of_project(".gemini", &folder) {
+        for name in ["settings.json", "policies"] {
+            found.unlike(&folder.join(name), "file", why);
         }
     }
     found.finish()
 }
 
 /// Parts of its settings that are taken over, or about the program's own screen and state.
-const OF_GEMINI: [&str; 13] = *tau_tools::words!(
+const OF_GEMINI: [&str; 14] = *tau_tools::words!(
     "$schema mcpServers ui theme ide privacy telemetry output selectedAuthType excludeTools allowedTools \
-     allowMCPServers excludeMCPServers"
+     allowMCPServers excludeMCPServers vimMode"
 );
 /// Such parts of the groups in them.
 const IN_GROUPS: [(&str, &[&str]); 5] = [
@@ -79,14 +79,22 @@ fn of_gemini(found: &mut Collector, file: &Path, settings: &Value) {
             found.rest(file, &format!("{group}."), value, known);
         }
     }
-    let flat = settings.as_object().into_iter().flatten().filter(|(_, value)| !value.is_object());
+    let is_flat =
+        |(name, value): &(&String, &Value)| !value.is_object() && !(*name == "model" && value.is_string());
+    let flat = settings.as_object().into_iter().flatten().filter(is_flat);
     let flat: serde_json::Map<_, _> = flat.map(|(name, value)| (name.clone(), value.clone())).collect();
     found.rest(file, "", &Value::Object(flat), &OF_GEMINI);
-    if let Some(model) = settings.pointer("/model/name").and_then(Value::as_str) {
-        found.change(file, format!("model.name: {model}"), setting("model", &format!("google/{model}")));
+    // The names before groups were there are the second ones.
+    for place in ["/model/name", "/model"] {
+        if let Some(model) = settings.pointer(place).and_then(Value::as_str) {
+            let what = format!("{}: {model}", field_name(place));
+            found.change(file, what, setting("model", &format!("google/{model}")));
+        }
     }
-    if settings.pointer("/general/vimMode").and_then(Value::as_bool) == Some(true) {
-        found.change(file, "general.vimMode", setting("editing_mode", "vim"));
+    for place in ["/general/vimMode", "/vimMode"] {
+        if settings.pointer(place).and_then(Value::as_bool) == Some(true) {
+            found.change(file, field_name(place), setting("editing_mode", "vim"));
+        }
     }
     if let Some(mode) = settings.pointer("/general/defaultApprovalMode").and_then(Value::as_str) {
         let what = format!("general.defaultApprovalMode: {mode}");
@@ -110,7 +118,7 @@ fn of_tools(found: &mut Collector, file: &Path, settings: &Value) {
     ] {
         for tool in settings.pointer(place).and_then(Value::as_array).into_iter().flatten() {
             let tool = tool.as_str().map_or_else(|| tool.to_string(), str::to_owned);
-            let what = format!("{}: {tool}", place.trim_start_matches('/').replace('/', "."));
+            let what = format!("{}: {tool}", field_name(place));
             let (name, prefix) = match tool.split_once('(') {
                 Some((name, rest)) => (name, Some(rest.trim_end_matches(')'))),
                 None => (tool.as_str(), None),
@@ -121,6 +129,10 @@ fn of_tools(found: &mut Collector, file: &Path, settings: &Value) {
             }
         }
     }
+}
+
+fn field_name(place: &str) -> String {
+    place.trim_start_matches('/').replace('/', ".")
 }
 
 const NO_TOOL: &str = "tau has no tool of this name";
@@ -272,19 +284,21 @@ fn exclude_servers(settings: &mut Value) {
     }
 }
 
-/// Writes `$NAME`, which Gemini CLI replaces in any text, as `${NAME}`.
+/// Writes `$NAME` and `${NAME}`, which Gemini CLI replaces in any text if they are set, as tau's.
 fn with_braces(value: &mut Value) {
     match value {
         Value::String(text) => {
             let (mut out, mut rest) = (String::new(), text.as_str());
             while let Some((before, after)) = rest.split_once('$') {
                 let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                let end = after.find(|c| !is_name(c)).unwrap_or(after.len());
-                let (name, behind) = after.split_at(end);
+                let braced = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+                let (name, behind) = braced
+                    .filter(|(name, _)| name.chars().all(is_name))
+                    .unwrap_or_else(|| after.split_at(after.find(|c| !is_name(c)).unwrap_or(after.len())));
                 out.push_str(before);
                 match name.starts_with(|c: char| c.is_ascii_digit()) || name.is_empty() {
                     true => out.push_str(&format!("${name}")),
-                    false => out.push_str(&format!("${{{name}}}")),
+                    false => out.push_str(&format!("${{{name}:-${name}}}")),
                 }
                 rest = behind;
             }

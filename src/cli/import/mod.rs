@@ -43,6 +43,14 @@ pub(crate) struct Places<'a> {
     pub(crate) packages: BTreeMap<String, PackageRecord>,
 }
 
+impl Places<'_> {
+    /// The folder of this name in the project, unless it is the user's `own`.
+    fn of_project(&self, name: &str, own: &Path) -> Option<PathBuf> {
+        let folder = self.cwd.join(name);
+        (folder.canonicalize().ok() != own.canonicalize().ok()).then_some(folder)
+    }
+}
+
 /// The set-ups of all agents that were used here; agents without any are left out.
 pub(crate) fn set_ups(places: &Places<'_>) -> Vec<SetUp> {
     let all = [

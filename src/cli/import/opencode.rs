@@ -2,19 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Places;
 use super::claude::{WITHOUT_QUESTIONS, setting};
 use super::found::{Change, Collector, Meaning, Provider, ProviderModel, SetUp, fields, json, text_in};
+use super::rules::add_own;
 use super::servers::{Variables, add_server};
 use tau_agent::catalogue::providers;
 use tau_tools::counted::pluralize;
 
 /// Parts of a file that are taken over, or about the program's own screen and service.
-const KNOWN: [&str; 19] = *tau_tools::words!(
+const KNOWN: [&str; 20] = *tau_tools::words!(
     "$schema model mcp permission tools instructions provider command agent mode theme keybinds tui \
-     share autoshare autoupdate layout username compaction"
+     share autoshare autoupdate layout username compaction default_agent"
 );
 /// Parts of a provider that are taken over.
 const OF_PROVIDER: [&str; 5] = ["name", "npm", "options", "models", "api"];
@@ -23,6 +24,9 @@ const OF_MODEL: [&str; 6] = ["name", "limit", "id", "cost", "modalities", "reaso
 
 /// Why a rule for all tools is left.
 pub(super) const EVERY_TOOL: &str = "tau has no rule for all tools; deny them by name, or use /mode plan";
+
+/// The agent that only plans there, and tau's mode.
+const PLAN: &str = "plan";
 
 /// Kinds of tokens with a price, there and in tau.
 const COSTS: [&str; 4] = ["input", "output", "cache_read", "cache_write"];
@@ -55,8 +59,10 @@ pub(super) fn read(places: &Places<'_>) -> SetUp {
         names.iter().for_each(|name| found.unlike(&folder.join(name), "entry", what));
     }
     let why = "settings of the project; those for tau are in .tau/config.toml and .mcp.json";
-    for name in ["opencode.json", "opencode.jsonc"] {
-        found.unlike(&places.cwd.join(name), "file", why);
+    for file in ["opencode.json", "opencode.jsonc"].map(|name| places.cwd.join(name)) {
+        if places.opencode.as_ref() != Some(&file) {
+            found.unlike(&file, "file", why);
+        }
     }
     found.finish()
 }
@@ -79,27 +85,8 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value, places: &Places
     for (name, value) in fields(config, "mcp") {
         add_server(found, file, name, value, Variables::Env);
     }
-    let servers: Vec<&str> = fields(config, "mcp").map(|(name, _)| name.as_str()).collect();
-    match config.get("permission") {
-        Some(Value::String(action)) => of_every_tool(found, file, "permission", action),
-        _ => {
-            for (tool, value, is_outweighed) in in_order(fields(config, "permission")) {
-                match value.as_str().filter(|_| is_every(tool)) {
-                    Some(action) => of_every_tool(found, file, "permission.*", action),
-                    None => of_permission(found, file, (tool, &servers), value, is_outweighed),
-                }
-            }
-        }
-    }
-    for (tool, value) in fields(config, "tools").filter(|(_, value)| value.as_bool() == Some(false)) {
-        match is_every(tool) {
-            true => of_every_tool(found, file, "tools.*", "deny"),
-            false => {
-                let names = names_of(tool, "deny", &servers);
-                of_rule(found, file, format!("tools.{tool}: {value}"), (&names, None), &"deny".into());
-            }
-        }
-    }
+    of_agents(found, file, config);
+    of_permissions(found, file, config);
     for path in config.get("instructions").and_then(Value::as_array).into_iter().flatten() {
         let Some(path) = path.as_str() else { continue };
         let place = match path.strip_prefix("~/") {
@@ -112,22 +99,108 @@ fn of_config(found: &mut Collector, file: &Path, config: &Value, places: &Places
             found.leave_out(file, format!("instructions: {path}"), "import it in AGENTS.md, as @PATH");
         }
     }
-    for (field, one, why) in [
-        (
-            "command",
-            "command",
-            "write each as a prompt template: NAME.md in prompts of the configuration folder",
-        ),
-        ("agent", "agent", "write each as a kind of helper: NAME.md in agents of the configuration folder"),
-        ("mode", "mode", "write each as a kind of helper: NAME.md in agents of the configuration folder"),
-    ] {
-        let names: Vec<&str> = fields(config, field).map(|(name, _)| name.as_str()).collect();
-        if !names.is_empty() {
-            let what = format!("{}: {}", pluralize(names.len() as u64, one), names.join(", "));
-            found.leave_out(file, what, why);
-        }
+    let commands: Vec<&str> = fields(config, "command").map(|(name, _)| name.as_str()).collect();
+    if !commands.is_empty() {
+        let what = format!("{}: {}", pluralize(commands.len() as u64, "command"), commands.join(", "));
+        let why = "write each as a prompt template: NAME.md in prompts of the configuration folder";
+        found.leave_out(file, what, why);
     }
     found.rest(file, "", config, &KNOWN);
+}
+
+/// The name of the agent that answers you there: its rules are in force. That of `plan` is a mode here, beside the main one.
+fn main_agent(config: &Value) -> &str {
+    text_in(config, "default_agent").filter(|name| *name != PLAN).unwrap_or("build")
+}
+
+/// The main agent's own part of this name; modes are what agents were called before.
+fn of_main<'a>(config: &'a Value, part: &str) -> Option<&'a Value> {
+    ["agent", "mode"].iter().find_map(|field| config.get(field)?.get(main_agent(config))?.get(part))
+}
+
+fn of_agents(found: &mut Collector, file: &Path, config: &Value) {
+    let main = main_agent(config);
+    match text_in(config, "default_agent") {
+        Some(PLAN) => found.change(file, "default_agent: plan", setting("permission_mode", PLAN)),
+        Some("build") | None => {}
+        Some(name) => {
+            let why = "tau has one main agent; the rules of this one are taken over";
+            found.leave_out(file, format!("default_agent: {name}"), why);
+        }
+    }
+    for field in ["agent", "mode"] {
+        let is_main = |name: &str| name == main || name == PLAN;
+        let others: Vec<&str> =
+            fields(config, field).map(|(name, _)| name.as_str()).filter(|name| !is_main(name)).collect();
+        if !others.is_empty() {
+            let what = format!("{}: {}", pluralize(others.len() as u64, field), others.join(", "));
+            let why = "write each as a kind of helper: NAME.md in agents of the configuration folder";
+            found.leave_out(file, what, why);
+        }
+        if let Some(value) = config.get(field).and_then(|all| all.get(main)) {
+            found.rest(
+                file,
+                &format!("{field}.{main}."),
+                value,
+                &["permission", "tools", "mode", "description"],
+            );
+        }
+        if config.get(field).and_then(|all| all.get(PLAN)).is_some() {
+            found.leave_out(file, format!("{field}.{PLAN}"), "tau's mode plan has rules of its own");
+        }
+    }
+}
+
+/// The rules for all agents, and those of the main one, which outweigh them.
+fn of_permissions(found: &mut Collector, file: &Path, config: &Value) {
+    let servers: Vec<&str> = fields(config, "mcp").map(|(name, _)| name.as_str()).collect();
+    let shared = config.get("permission");
+    let permission = of_main(config, "permission").map(|own| merge_rules(shared, own));
+    match permission.as_ref().or(shared) {
+        Some(Value::String(action)) => of_every_tool(found, file, "permission", action),
+        permission => {
+            let rules = permission.and_then(Value::as_object).into_iter().flatten();
+            for (tool, value, is_outweighed) in in_order(rules) {
+                match value.as_str().filter(|_| is_every(tool)) {
+                    Some(action) => of_every_tool(found, file, "permission.*", action),
+                    None => of_permission(found, file, (tool, &servers), value, is_outweighed),
+                }
+            }
+        }
+    }
+    let own = of_main(config, "tools").and_then(Value::as_object).into_iter().flatten();
+    let is_off = |(_, value): &(&String, &Value)| value.as_bool() == Some(false);
+    for (tool, value) in fields(config, "tools").chain(own).filter(is_off) {
+        match is_every(tool) {
+            true => of_every_tool(found, file, "tools.*", "deny"),
+            false => {
+                let names = names_of(tool, "deny", &servers);
+                of_rule(found, file, format!("tools.{tool}: {value}"), (&names, None), &"deny".into());
+            }
+        }
+    }
+}
+
+/// Rules with others behind them: the last one that fits counts.
+fn merge_rules(first: Option<&Value>, last: &Value) -> Value {
+    let by_pattern = |value: &Value| match value {
+        Value::Object(rules) => rules.clone(),
+        action => Map::from_iter([("*".to_owned(), action.clone())]),
+    };
+    let mut all = first.map(by_pattern).unwrap_or_default();
+    for (tool, rules) in by_pattern(last) {
+        let mut patterns = all.shift_remove(&tool).as_ref().map(by_pattern).unwrap_or_default();
+        for (pattern, action) in by_pattern(&rules) {
+            patterns.shift_remove(&pattern);
+            patterns.insert(pattern, action);
+        }
+        let rules = match (rules, is_every(&tool)) {
+            (Value::String(action), true) => Value::String(action),
+            _ => Value::Object(patterns),
+        };
+        all.insert(tool, rules);
+    }
+    Value::Object(all)
 }
 
 fn is_every(pattern: &str) -> bool {
@@ -240,15 +313,47 @@ fn of_rule(
         _ => return found.leave_out(file, what, "tau knows no such action"),
     };
     for tool in tools {
-        let rule = match pattern.filter(|pattern| !is_every(pattern)) {
-            Some(_) if tool.starts_with("mcp__") => {
-                found.leave_out(file, &what, "tools of MCP servers have no patterns in tau");
-                continue;
+        let pattern = pattern.filter(|pattern| !is_every(pattern));
+        match pattern.map(|pattern| pattern_of(tool, pattern, list)) {
+            Some(Err(why)) => {
+                found.leave_out(file, &what, why);
+                // Nothing is weaker: all that it may be about is asked.
+                if list != "allow" {
+                    add_own(found, file, &what, "ask", (tool, None));
+                }
             }
-            Some(pattern) => format!("{tool}({pattern})"),
-            None => tool.clone(),
-        };
-        found.change(file, &what, Change::Rule { list, rule });
+            Some(Ok(pattern)) => add_own(found, file, &what, list, (tool, Some(&pattern))),
+            None => add_own(found, file, &what, list, (tool, None)),
+        }
+    }
+}
+
+/// The pattern in tau's words. There `*` is any text, also with slashes, `?` one character, and the rest is as it is.
+fn pattern_of(tool: &str, pattern: &str, list: &str) -> Result<String, &'static str> {
+    if tool.starts_with("mcp__") {
+        return Err("tools of MCP servers have no patterns in tau");
+    }
+    let pattern = match pattern.strip_prefix("$HOME/") {
+        Some(rest) => format!("~/{rest}"),
+        None => pattern.to_owned(),
+    };
+    match tool {
+        "bash" if pattern.contains('?') => Err("tau has no sign for one character of a command"),
+        "bash" | "web_fetch" => Ok(pattern),
+        "edit" | "read" | "write" | "grep" | "find" | "ls" => {
+            let mut path = String::new();
+            for c in pattern.chars() {
+                path.extend("[]{}(),\\".contains(c).then_some('\\'));
+                path.push(c);
+            }
+            let is_at_top = !path.contains('/') && !path.starts_with(['*', '~']);
+            if list == "allow" {
+                return Ok(if is_at_top { format!("./{path}") } else { path });
+            }
+            let deep = format!("/{path}").replace("/*", "/**/*").replace("/**/**", "/**");
+            Ok(deep.strip_prefix('/').unwrap_or(&deep).to_owned())
+        }
+        _ => Err("this tool has no patterns in tau"),
     }
 }
 

@@ -49,16 +49,13 @@ pub(super) fn cursor(places: &Places<'_>) -> SetUp {
     found.unlike(&folder.join("commands"), "entry", why);
     found.unlike(&folder.join("skills"), "entry", "skills; move them to skills of the configuration folder");
     let project = places.cwd;
-    found.unlike(
-        &project.join(".cursor/mcp.json"),
-        "file",
-        "servers of the project; tau reads those in .mcp.json",
-    );
-    let why =
-        "rules of the project; write them as permissions.allow and permissions.deny in .tau/config.toml";
-    for name in [".cursor/cli.json", ".cursor/permissions.json"] {
-        if project != places.home {
-            found.unlike(&project.join(name), "file", why);
+    if let Some(folder) = places.of_project(".cursor", &folder) {
+        let why = "servers of the project; tau reads those in .mcp.json";
+        found.unlike(&folder.join("mcp.json"), "file", why);
+        let why =
+            "rules of the project; write them as permissions.allow and permissions.deny in .tau/config.toml";
+        for name in ["cli.json", "permissions.json"] {
+            found.unlike(&folder.join(name), "file", why);
         }
     }
     found.unlike(

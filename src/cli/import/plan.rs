@@ -1,6 +1,6 @@
 //! The new texts of tau's files, from what the set-ups mean.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,9 @@ use crate::process::masking::{mask, mask_address, mask_words};
 use crate::process::plain;
 use tau_agent::catalogue::Catalogue;
 use tau_agent::catalogue::user::UserFile;
-use tau_agent::permissions::Rule;
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport};
 use tau_agent::settings::private_files::{SharedFile, write_private};
-use tau_agent::settings::{MAX_BYTES, table, write};
+use tau_agent::settings::{MAX_BYTES, permission_rules, table, write};
 use tau_tools::diff;
 use tau_tools::regular_files::read_text;
 use tau_tools::user_error::UserError;
@@ -56,12 +55,14 @@ impl Plan {
         let (models, models_text) = read(paths.config.join("models.toml"))?;
         let (agents, agents_text) = read(paths.config.join("AGENTS.md"))?;
         let mut draft = Draft {
+            config_path: config.path().to_owned(),
             config: document(&config, &config_text)?,
             shown: document(&config, &config_text)?,
             models: document(&models, &models_text)?,
             agents: agents_text.clone(),
             taken: BTreeMap::new(),
             has_mode: None,
+            elsewhere: BTreeSet::new(),
         };
         // Models are looked up among those of all providers, so providers come first.
         for is_turn in [Change::is_provider, |change: &Change| !change.is_provider()] {
@@ -123,6 +124,7 @@ fn document(file: &SharedFile, text: &str) -> Result<DocumentMut, UserError> {
 }
 
 struct Draft {
+    config_path: PathBuf,
     config: DocumentMut,
     /// Like `config`, without values that may be secret.
     shown: DocumentMut,
@@ -132,14 +134,40 @@ struct Draft {
     taken: BTreeMap<String, &'static str>,
     /// The first agent with a permission mode.
     has_mode: Option<&'static str>,
+    /// The agents with a provider whose address is not taken over.
+    elsewhere: BTreeSet<(&'static str, String)>,
 }
 
 impl Draft {
-    /// Applies a change that an agent's set-up means; `Err` says why it is left.
+    /// Applies a change that an agent's set-up means; `Err` says why it is left. A model and its address are taken
+    /// together.
     fn apply_of(&mut self, agent: &'static str, change: &Change) -> Result<(), UserError> {
+        if let Change::Setting { key: MODEL, value } = change
+            && let Some((provider, _)) = value.split_once('/')
+            && self.elsewhere.contains(&(agent, provider.to_owned()))
+        {
+            return Err(format!("{agent} reaches {provider} at an address that is not taken over").into());
+        }
+        let applied = self.apply_first(agent, change);
+        if let (Change::Provider(provider), true) = (change, applied.is_err())
+            && !has_address(&self.models, provider)
+        {
+            self.elsewhere.insert((agent, provider.name.clone()));
+        }
+        applied
+    }
+
+    /// Applies a change, unless another one has decided the same.
+    fn apply_first(&mut self, agent: &'static str, change: &Change) -> Result<(), UserError> {
         let subject = change.subject();
         if let Some(earlier) = self.taken.get(&subject) {
             return Err(format!("{subject} is taken from {earlier}").into());
+        }
+        // One agent decides how commands are confined.
+        let is_sandbox = |subject: &str| subject.starts_with("sandbox.");
+        let mut others = self.taken.iter().filter(|(_, other)| **other != agent);
+        if let Some((_, earlier)) = others.find(|(taken, _)| is_sandbox(&subject) && is_sandbox(taken)) {
+            return Err(format!("the sandbox is that of {earlier}").into());
         }
         // Rules mean what their agent meant only with its mode. Those that deny hold in any.
         let is_of_mode = matches!(change, Change::Rule { list, .. } if *list != "deny");
@@ -175,7 +203,7 @@ impl Draft {
                 add_server(&mut self.shown, &mask_server(server))
             }
             Change::Rule { list, rule } => {
-                rule.parse::<Rule>()?;
+                permission_rules::check(&self.config_path, rule)?;
                 add_rule(&mut self.config, list, rule)?;
                 add_rule(&mut self.shown, list, rule)
             }
@@ -325,6 +353,12 @@ fn add_rule(file: &mut DocumentMut, list: &str, rule: &str) -> Result<(), UserEr
     }
     rules.push(rule);
     Ok(())
+}
+
+/// Whether the file has this address for a provider.
+fn has_address(file: &DocumentMut, provider: &Provider) -> bool {
+    let known = file.get("vendors").and_then(|all| all.get(&provider.name)?.get("base_url")?.as_str());
+    known == Some(&provider.base_url)
 }
 
 fn add_provider(file: &mut DocumentMut, provider: &Provider) -> Result<(), UserError> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::found::{Change, Collector, text_in};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient, check_name};
-use tau_agent::settings::mcp_variables::{Forms, literal};
+use tau_agent::settings::mcp_variables::{Forms, literal, passed_on};
 use tau_tools::user_error::UserError;
 
 /// Parts of a server that are taken over, or have no meaning of their own.
@@ -90,10 +90,10 @@ fn server(name: &str, value: &Value, variables: Variables) -> Result<McpServer, 
             let env = ["env", "environment"].iter().find_map(|field| value.get(*field));
             let cwd = value.get("cwd").and_then(word).map(Into::into);
             let mut env = texts(env, variables);
-            // Codex gives its servers few variables, and names more of them; tau's are those of its shell.
+            // Codex gives its servers few variables, and names more of them, which may not be set.
             for name in value.get("env_vars").and_then(Value::as_array).into_iter().flatten() {
                 if let Some(name) = name.as_str().or_else(|| text_in(name, "name")) {
-                    env.entry(name.to_owned()).or_insert_with(|| format!("${{{name}}}"));
+                    env.entry(name.to_owned()).or_insert_with(|| passed_on(name));
                 }
             }
             McpTransport::Stdio { command, args: words, env, cwd }
@@ -108,7 +108,7 @@ fn server(name: &str, value: &Value, variables: Variables) -> Result<McpServer, 
                 value.get("env_http_headers").and_then(Value::as_object).into_iter().flatten()
             {
                 if let Some(variable) = variable.as_str() {
-                    headers.insert(header.clone(), format!("${{{variable}}}"));
+                    headers.insert(header.clone(), passed_on(variable));
                 }
             }
             McpTransport::Http {
@@ -210,14 +210,15 @@ fn is_text(value: &Value) -> bool {
 }
 
 /// The text with the variables of the other program as tau's, where tau replaces these forms: `{env:NAME}` and
-/// `${env:NAME}` become `${NAME}`; what only tau would replace stays as it is.
+/// `${env:NAME}`, which are empty if it is not set, become `${NAME:-}`; what only tau would replace stays as it is.
 fn translate_variables(text: &str, variables: Variables, forms: Forms) -> String {
     let kept = (variables == Variables::Braces).then_some(Forms::Braces);
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, from)) = rest.split_once("{env:") {
         let Some((name, after)) = from.split_once('}') else { break };
         out.push_str(&literal(before.strip_suffix('$').unwrap_or(before), forms, kept));
-        out.push_str(&format!("${{{name}}}"));
+        let has_default = name.contains(":-");
+        out.push_str(&if has_default { format!("${{{name}}}") } else { passed_on(name) });
         rest = after;
     }
     out + &literal(rest, forms, kept)
@@ -241,8 +242,8 @@ mod tests {
             json!({"type": "local", "command": ["npx", "-y", "p"], "environment": {"K": "{env:KEY}"}});
         let (command, args, env) = stdio(opencode);
         assert_eq!((command.as_str(), args), ("npx", vec!["-y".to_owned(), "p".to_owned()]));
-        assert_eq!(env["K"], "${KEY}");
-        assert_eq!(stdio(json!({"command": "a", "args": ["${env:B}/c"]})).1, ["${B}/c"]);
+        assert_eq!(env["K"], "${KEY:-}");
+        assert_eq!(stdio(json!({"command": "a", "args": ["${env:B}/c"]})).1, ["${B:-}/c"]);
         let codex = json!({"url": "https://x.example/mcp", "bearer_token_env_var": "T", "enabled": false});
         let codex = server("x", &codex).unwrap();
         let McpTransport::Http { headers, .. } = &codex.transport else { panic!() };
@@ -253,16 +254,16 @@ mod tests {
             (oauth.client_id.as_deref(), oauth.scopes),
             (Some("me"), Some(vec!["a".into(), "b".into()]))
         );
-        assert_eq!(stdio(json!({"command": "a", "env_vars": ["K"]})).2["K"], "${K}");
+        assert_eq!(stdio(json!({"command": "a", "env_vars": ["K"]})).2["K"], "${K:-}");
         let (_, args, env) = stdio(json!({"command": "a", "args": ["-p", 8080, true], "env": {"N": 1.5}}));
         assert_eq!((args, env["N"].as_str()), (vec!["-p".into(), "8080".into(), "true".into()], "1.5"));
         let plain = json!({"command": "a", "args": ["$A ${B}"], "env": {"K": "pa$word", "L": "${X}{env:Y}"}});
         let (_, args, env) = stdio_of(plain.clone(), Variables::Env);
         let texts = [args[0].as_str(), env["K"].as_str(), env["L"].as_str()];
-        assert_eq!(texts, ["$A $${B}", "pa$$word", "$${X}${Y}"]);
+        assert_eq!(texts, ["$A $${B}", "pa$$word", "$${X}${Y:-}"]);
         let (_, args, env) = stdio(plain);
         let texts = [args[0].as_str(), env["K"].as_str(), env["L"].as_str()];
-        assert_eq!(texts, ["$A ${B}", "pa$$word", "${X}${Y}"]);
+        assert_eq!(texts, ["$A ${B}", "pa$$word", "${X}${Y:-}"]);
         for odd in [
             json!({"command": "a", "environment": {"K": "{file:~/inc.md}"}}),
             json!({"command": "a", "args": ["--root", "${workspaceFolder}/x"]}),

@@ -18,7 +18,8 @@ pub(crate) fn mask(text: &str) -> String {
     while let Some((before, after)) = rest.split_once("${") {
         let Some((name, behind)) = after.split_once('}') else { break };
         hide(&mut shown, before);
-        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let plain = name.strip_suffix(":-").unwrap_or(name);
+        let is_name = plain.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if is_name && !before.ends_with('$') {
             shown.push_str(&format!("${{{name}}}"));
         } else {
