@@ -5,6 +5,7 @@
 mod continued;
 mod folders;
 mod listed;
+mod served;
 mod shapes;
 
 use std::collections::BTreeMap;

@@ -317,7 +317,7 @@ async fn sessions_of_other_agents_are_listed_and_continued_as_copies() {
     let shown = server.send("GET", &format!("/api/sessions/{id}"), &Value::Null).await.is(200).json();
     assert_eq!(shown["cwd"], json!(work.to_string_lossy()));
     // It is not tau's to delete.
-    server.send("DELETE", &format!("/api/sessions/{id}"), &Value::Null).await.is(404);
+    server.send("DELETE", &format!("/api/sessions/{id}"), &Value::Null).await.is(409);
     let body = json!({ "prompt": "help", "sessionId": id });
     let frames = server.stream("POST", "/api/prompt", "", &body).await.until("done").await;
     assert_eq!(frames.last().unwrap().data["sessionId"], json!(id));

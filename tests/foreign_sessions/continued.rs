@@ -52,17 +52,17 @@ impl Place {
         path
     }
 
-    fn claude(&self) -> PathBuf {
+    pub(super) fn claude(&self) -> PathBuf {
         let path = ".claude/projects/DIR/5f0a7c1e-8f0e-4a53-9d3c-1b2f3c4d5e6f.jsonl";
         self.put(path, include_str!("claude.jsonl"))
     }
 
-    fn codex(&self) -> PathBuf {
+    pub(super) fn codex(&self) -> PathBuf {
         let path = ".codex/sessions/2026/03/03/rollout-2026-03-03T10-00-00-01a2120d-07f4-7b43-8a4d-62225e4e10ef.jsonl";
         self.put(path, include_str!("codex.jsonl"))
     }
 
-    fn pi(&self) -> PathBuf {
+    pub(super) fn pi(&self) -> PathBuf {
         let work = self.work().to_string_lossy().trim_start_matches('/').replace('/', "-");
         let name = "2026-03-05T09-00-00-000Z_019f0000-8f0e-7a53-9d3c-1b2f3c4d5e70.jsonl";
         self.put(&format!(".pi/agent/sessions/--{work}--/{name}"), include_str!("pi.jsonl"))
@@ -77,6 +77,10 @@ impl Place {
         connection.pragma_update(None, "journal_mode", "wal").unwrap();
         connection.execute_batch(&statements.replace(RECORDED, &self.work().to_string_lossy())).unwrap();
         path
+    }
+
+    pub(super) fn into_home(self) -> tempfile::TempDir {
+        self.home
     }
 
     pub(super) async fn run(&self, args: &[&str]) -> Ended {

@@ -164,7 +164,8 @@ fn render_document(session: &Session, format: Format, secrets: &[String]) -> Doc
     coloured_document(session, format, secrets, &mut classes)
 }
 
-fn read(source: &SessionSource) -> Result<Session, UserError> {
+/// The whole session, read only; that of another agent as it is. Fails when it cannot be read.
+pub(crate) fn read(source: &SessionSource) -> Result<Session, UserError> {
     let session = match source {
         SessionSource::File(path) => match sniff(path) {
             Some(origin) => Session::original(path, origin),

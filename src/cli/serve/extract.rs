@@ -113,7 +113,7 @@ impl FromRequestParts<App> for AlreadyOpen {
             return Ok(AlreadyOpen(live));
         }
         // For a missing session there is another error.
-        app.hub().file(&id).await?;
+        app.hub().saved_place(&id).await?;
         Err(Problem::conflict("not-open", format!("the session {id} is not open on this server")))
     }
 }

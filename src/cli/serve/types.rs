@@ -340,7 +340,7 @@ pub(crate) struct HistoryParams {
 }
 
 /// Adjacent messages of a session.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HistoryOfSession {

@@ -7,6 +7,7 @@ use crate::serve::far_attempts;
 use crate::serve::live::Fate;
 use crate::serve::problem::Problem;
 use tau_agent::session::lock;
+use tau_protocol::session_row::SessionOrigin;
 
 impl Hub {
     /// Closes a session and moves its file to the trash, or deletes it where there is no trash. Its followers
@@ -22,6 +23,12 @@ impl Hub {
 
     async fn close_and_remove(&self, id: &str) -> Result<(), Problem> {
         let _opening = self.opening.lock().await;
+        if let Ok((_, source)) = self.saved_place(id).await
+            && source != SessionOrigin::Tau
+        {
+            let text = format!("this is a session of {}; delete it there", source.program());
+            return Err(Problem::conflict("foreign", text));
+        }
         let live = self.find(id);
         if let Some(live) = &live {
             far_attempts::end(live).await;

@@ -6,9 +6,11 @@ use std::time::Duration;
 use super::{Hub, blocking, no_session};
 use crate::compose::session_lookup::places;
 use crate::live::{record, start};
+use crate::serve::live::LiveSession;
 use crate::serve::problem::Problem;
 use tau_agent::session::foreign::places::ForeignPlaces;
 use tau_agent::session::{all, foreign, is_session_id, list};
+use tau_protocol::query::{SessionSource, ask};
 use tau_protocol::session_row::{SessionOrigin, SessionRow};
 
 impl Hub {
@@ -24,8 +26,11 @@ impl Hub {
         blocking(move || all::rows_once(&root, &places(&root), cwd.as_deref(), &index)).await
     }
 
-    /// The session of another agent with this id. Fails when no session has this id.
-    pub async fn of_others(&self, id: &str) -> Result<(PathBuf, SessionOrigin), Problem> {
+    /// The place of a saved session: tau's own, or that of another agent. Fails when no session has this id.
+    pub async fn saved_place(&self, id: &str) -> Result<(PathBuf, SessionOrigin), Problem> {
+        if let Ok(path) = self.file(id).await {
+            return Ok((path, SessionOrigin::Tau));
+        }
         let (root, wanted) = (self.root.clone(), id.to_owned());
         let found = match is_session_id(id) {
             true => {
@@ -44,6 +49,15 @@ impl Hub {
         found.into_iter().next().ok_or_else(|| no_session(id))
     }
 
+    /// The source that a session is read from, open or not; `None` if it is open and has no messages yet. Does not open
+    /// it. Fails when no session has this id.
+    pub async fn source(&self, id: &str) -> Result<Option<SessionSource>, Problem> {
+        match self.find(id) {
+            Some(live) => source_of_live(&live).await,
+            None => self.saved_place(id).await.map(|(path, _)| Some(SessionSource::File(path))),
+        }
+    }
+
     /// Opens a saved session for an attached screen; returns its id. The process of a session opens no other one: its
     /// rights and limits are those of its own. Fails like [`Hub::open`].
     pub async fn open_for_screen(&self, row: SessionRow) -> Result<String, Problem> {
@@ -59,16 +73,25 @@ impl Hub {
 
     /// Whether there is a saved session with this id, of any agent.
     pub async fn is_saved(&self, id: &str) -> bool {
-        self.file(id).await.is_ok() || self.of_others(id).await.is_ok()
+        self.saved_place(id).await.is_ok()
     }
 
-    /// The file of a saved session. Fails when no session has this id.
-    pub async fn file(&self, id: &str) -> Result<PathBuf, Problem> {
+    /// The file of a saved session of tau. Fails when no session has this id.
+    pub(super) async fn file(&self, id: &str) -> Result<PathBuf, Problem> {
         let (root, wanted) = (self.root.clone(), id.to_owned());
         let found = match is_session_id(id) {
             true => blocking(move || list::of_id(&root, &wanted)).await?,
             false => None,
         };
         found.ok_or_else(|| no_session(id))
+    }
+}
+
+/// The source of an open session: its file, or what it holds as long as it has none.
+pub(super) async fn source_of_live(live: &LiveSession) -> Result<Option<SessionSource>, Problem> {
+    let file = live.read_facts(|facts, _| facts.mirror.session.file.clone());
+    match file.filter(|file| file.exists()) {
+        Some(file) => Ok(Some(SessionSource::File(file))),
+        None => Ok(live.ask(ask::Source).await?.0.ok()),
     }
 }

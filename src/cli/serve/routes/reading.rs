@@ -1,7 +1,6 @@
 //! Reading sessions: events, history, commands, documents.
 
-use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -24,6 +23,7 @@ use crate::protocol;
 use tau_agent::engine::base::call_titles::titles_of;
 use tau_agent::engine::calls::missing_results::missing_results;
 use tau_agent::export::Format;
+use tau_agent::session::foreign::sniff::sniff;
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session, SessionError};
 use tau_protocol::event::{AgentEvent, TurnEvent};
@@ -75,33 +75,15 @@ pub(super) async fn history(
     Params(params): Params<HistoryParams>,
 ) -> Result<Json<HistoryOfSession>, Problem> {
     let live = app.hub().find(&id);
-    let path = match (app.hub().file(&id).await, &live) {
-        (Ok(path), _) => Some(path),
-        // A session without messages has no file.
-        (Err(_), Some(_)) => None,
-        (Err(problem), None) => return Err(problem),
-    };
     let moment = match &live {
         Some(live) if params.before.is_none() => Some(live.sync().await?),
         _ => None,
     };
     let runs = || live.as_ref().is_some_and(|live| live.read_facts(|facts, _| facts.mirror.running));
     let ran = runs();
-    let (mut page, missing) = match path {
-        Some(path) => blocking(move || read_page(&path, params.before)).await??,
-        None => (
-            HistoryOfSession {
-                messages: Vec::new(),
-                titles: BTreeMap::new(),
-                start: 0,
-                end: 0,
-                left: None,
-                last_event_id: None,
-                replay_from: None,
-                stopped: None,
-            },
-            Vec::new(),
-        ),
+    let (mut page, missing) = match app.hub().source(&id).await? {
+        Some(source) => blocking(move || read_page(&source, params.before)).await??,
+        None => (HistoryOfSession::default(), Vec::new()),
     };
     let is_interrupted = params.before.is_none() && !ran && !runs();
     if let (Some(live), Some(moment)) = (&live, moment) {
@@ -119,9 +101,19 @@ fn unreadable(error: SessionError) -> Problem {
     Problem::failed(error.to_string())
 }
 
+/// The session in a source: of tau's own files only the end.
+fn read_end(source: &SessionSource) -> Result<Session, Problem> {
+    match source {
+        SessionSource::File(path) if sniff(path).is_none() => {
+            Session::open_tail(path, Access::Read, TAIL).map_err(unreadable)
+        }
+        other => documents::read(other).map_err(Problem::failed),
+    }
+}
+
 /// A page, and the results that calls at the end of the session do not have.
-fn read_page(path: &Path, before: Option<u64>) -> Result<(HistoryOfSession, Vec<Value>), Problem> {
-    let session = Session::open_tail(path, Access::Read, TAIL).map_err(unreadable)?;
+fn read_page(source: &SessionSource, before: Option<u64>) -> Result<(HistoryOfSession, Vec<Value>), Problem> {
+    let session = read_end(source)?;
     let from = PageFrom::Before { position: before };
     let page = session.branch_page(from, PageGoal::Next).map_err(unreadable)?;
     let records =
@@ -194,10 +186,8 @@ pub(super) async fn export(
     Names(id): Names<String>,
     Params(params): Params<ExportParams>,
 ) -> Result<Response, Problem> {
-    let source = match app.hub().find(&id) {
-        Some(live) => source(&live).await?,
-        None => SessionSource::File(app.hub().file(&id).await?),
-    };
+    let source = app.hub().source(&id).await?;
+    let source = source.ok_or_else(|| Problem::not_found("there is nothing in this session yet"))?;
     let (format, kind) = match params.format.unwrap_or_default() {
         ExportFormat::Html => (Format::Html, "text/html; charset=utf-8"),
         ExportFormat::Md => (Format::Markdown, "text/markdown; charset=utf-8"),
@@ -212,8 +202,4 @@ pub(super) async fn export(
         response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
     }
     Ok(response)
-}
-
-async fn source(live: &Arc<LiveSession>) -> Result<SessionSource, Problem> {
-    live.ask(ask::Source).await?.0.map_err(Problem::not_found)
 }

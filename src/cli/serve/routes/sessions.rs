@@ -21,7 +21,7 @@ use super::super::types::{
 };
 use crate::live::record::{FoundRecord, LiveRecord};
 use tau_agent::session::entry::iso;
-use tau_agent::session::{foreign, list};
+use tau_agent::session::foreign;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::{AgentCommand, SessionChange, SessionCommand, SettingsCommand};
 use tau_protocol::live_session::LiveState;
@@ -168,13 +168,8 @@ pub(super) async fn show(
     if let Some(live) = app.hub().find(&id) {
         return Ok(Json(detail(&live)));
     }
-    let cwd = match app.hub().file(&id).await {
-        Ok(path) => list::directory(&path),
-        Err(problem) => {
-            let (path, source) = app.hub().of_others(&id).await.map_err(|_| problem)?;
-            foreign::places::directory(&path, source)
-        }
-    };
+    let (path, source) = app.hub().saved_place(&id).await?;
+    let cwd = foreign::places::directory(&path, source);
     let rows = app.hub().saved_and_foreign_sessions(cwd).await?;
     let row = rows.into_iter().find(|row| row.id == id);
     let row = row.ok_or_else(|| Problem::not_found("the session was deleted meanwhile"))?;
