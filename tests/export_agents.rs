@@ -197,6 +197,38 @@ fn codex_gets_a_session_that_it_finds() {
     assert!(fs::read_to_string(&path).unwrap().contains(r#""type":"user_message""#));
 }
 
+/// What is for the model only goes to the model there, too, and names no session.
+#[test]
+fn what_was_not_shown_is_no_prompt_there() {
+    for program in ["codex", "claude"] {
+        let home = Home::new();
+        let note =
+            json!({"customType": "opencode.note", "content": "Called the Read tool", "display": false});
+        let branch = json!({"fromId": "a", "summary": "a way that was left"});
+        let lines = [
+            HEADER.replace("/srv/web", &home.work().to_string_lossy()),
+            entry("custom_message", "n", None, note),
+            entry("branch_summary", "m", Some("n"), branch),
+            line("a", Some("m"), "look at the picture"),
+        ];
+        fs::write(home.at("tau/sessions/own.jsonl"), lines.join("\n") + "\n").unwrap();
+        let (path, _) = home.exported(program);
+        let row = home.rows().into_iter().find(|row| row["source"] == program).unwrap();
+        assert_eq!(row["title"], json!("look at the picture"), "{program}");
+        let session = Session::copy(&path, None, None).unwrap();
+        let (mut prompts, mut notes) = (Vec::new(), String::new());
+        for message in &session.context().messages {
+            match &**message {
+                Message::User(_) => prompts.push(told(message)),
+                Message::Custom(custom) if !custom.display => notes.push_str(&told(message)),
+                other => panic!("{program}: {other:?}"),
+            }
+        }
+        assert_eq!(prompts, ["user:look at the picture"], "{program}");
+        assert!(notes.contains("Called the Read tool") && notes.contains("a way that was left"), "{notes}");
+    }
+}
+
 #[test]
 fn pi_gets_the_whole_tree() {
     let home = Home::new();

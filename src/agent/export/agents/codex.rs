@@ -46,10 +46,9 @@ impl Lines<'_, '_> {
                 let text = format!("I ran this command:\n\n{command}\n\nIts output:\n\n{output}");
                 self.user(&[Block::text(text)]);
             }
+            Message::Custom(custom) if !custom.display => self.context(&custom.content.blocks()),
             Message::Custom(custom) => self.item_of("user", "input_text", &custom.content.blocks()),
-            Message::BranchSummary(branch) => {
-                self.item_of("user", "input_text", &[Block::text(branch_text(&branch.summary))]);
-            }
+            Message::BranchSummary(branch) => self.context(&[Block::text(branch_text(&branch.summary))]),
             Message::CompactionSummary(summary) => self.add("compacted", json!({"message": summary.summary})),
             Message::Application(_) => self.writer.leave_out("message of an application"),
         }
@@ -60,6 +59,17 @@ impl Lines<'_, '_> {
         let text: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
         // Lists show sessions with such an event only.
         self.event(json!({"type": "user_message", "message": text.join("\n"), "kind": "plain"}));
+    }
+
+    /// Adds a message for the model, as Codex adds its own: no prompt, and not shown.
+    fn context(&mut self, blocks: &[Block]) {
+        let as_context = |block: &Block| match block.as_text() {
+            Some(text) if !text.trim().is_empty() => Block::text(format!(
+                "<codex_internal_context source=\"tau\">\n{text}\n</codex_internal_context>"
+            )),
+            _ => block.clone(),
+        };
+        self.item_of("user", "input_text", &blocks.iter().map(as_context).collect::<Vec<_>>());
     }
 
     fn answer(&mut self, answer: &AssistantMessage) {
