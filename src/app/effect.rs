@@ -1,5 +1,7 @@
 //! Requests to the outside, as plain comparable data. Only the shell carries them out.
 
+use std::collections::VecDeque;
+
 use tau_protocol::command::AgentCommand;
 
 use super::geometry::TerminalUse;
@@ -40,6 +42,45 @@ pub enum Effect {
     Abandon,
 }
 
+impl Effect {
+    /// Whether keys behind the one that led to it need not wait until it is carried out: a list looks something up, and
+    /// the next letter changes what.
+    pub fn lets_letters_pass(&self) -> bool {
+        match self {
+            Effect::Agent(_) | Effect::Forget(_) => true,
+            Effect::Ask(_, request) => {
+                matches!(request, ScreenRequest::SearchSessions { .. } | ScreenRequest::Preview { .. })
+            }
+            Effect::Copy(_)
+            | Effect::Remember(_)
+            | Effect::Save(_)
+            | Effect::Notify(_)
+            | Effect::UseTerminal(_)
+            | Effect::Suspend
+            | Effect::Background
+            | Effect::OpenLive(_)
+            | Effect::Quit
+            | Effect::Abandon => false,
+        }
+    }
+}
+
+/// Adds effects to those that wait. A request that is forgotten before it was sent is not sent.
+pub fn enqueue(waiting: &mut VecDeque<Effect>, effects: impl IntoIterator<Item = Effect>) {
+    for effect in effects {
+        let unsent = match &effect {
+            Effect::Forget(ticket) => {
+                waiting.iter().position(|asked| matches!(asked, Effect::Ask(known, _) if known == ticket))
+            }
+            _ => None,
+        };
+        match unsent {
+            Some(at) => drop(waiting.remove(at)),
+            None => waiting.push_back(effect),
+        }
+    }
+}
+
 impl<C: Into<AgentCommand>> From<C> for Effect {
     fn from(command: C) -> Self {
         Effect::Agent(command.into())
@@ -55,4 +96,23 @@ pub enum SavedSetting {
     Favourite(String, bool),
     /// Name of the theme.
     Theme(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_requests_of_a_burst_of_letters_the_last_is_sent() {
+        let search = |number: u64, query: &str| {
+            let request = ScreenRequest::SearchSessions { query: query.to_owned(), all: false };
+            Effect::Ask(Ticket(number), request)
+        };
+        let mut waiting = VecDeque::from([Effect::Suspend]);
+        enqueue(&mut waiting, [Effect::Forget(Ticket(1)), search(2, "fix")]);
+        assert!(waiting.iter().skip(1).all(Effect::lets_letters_pass) && !waiting[0].lets_letters_pass());
+        enqueue(&mut waiting, [Effect::Forget(Ticket(2)), search(3, "fixe")]);
+        enqueue(&mut waiting, [Effect::Forget(Ticket(3)), search(4, "fixed")]);
+        assert_eq!(waiting, [Effect::Suspend, Effect::Forget(Ticket(1)), search(4, "fixed")]);
+    }
 }

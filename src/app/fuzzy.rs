@@ -36,9 +36,18 @@ pub fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
 /// The rows in which every word of the query occurs, first the rows in which more words begin a word,
 /// otherwise in their order; all of them for an empty query. A word without capitals ignores case.
 pub fn rank_words<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
+    rank_words_of(query, rows.iter().map(AsRef::as_ref).enumerate())
+}
+
+/// Like [`rank_words`], for rows with their indices.
+pub fn rank_words_of<S: AsRef<str>>(
+    query: &str,
+    rows: impl IntoIterator<Item = (usize, S)>,
+) -> Vec<FuzzyMatch> {
     let words: Vec<&str> = query.split_whitespace().collect();
     let mut found: Vec<(usize, FuzzyMatch)> = Vec::new();
-    for (index, row) in rows.iter().map(AsRef::as_ref).enumerate() {
+    for (index, row) in rows {
+        let row = row.as_ref();
         let places: Option<Vec<(bool, std::ops::Range<usize>)>> =
             words.iter().map(|word| word_place(row, word)).collect();
         let Some(places) = places else { continue };
@@ -76,7 +85,11 @@ fn starts_with(text: &str, word: &str, exact: bool) -> Option<usize> {
     let mut chars = text.char_indices();
     for wanted in word.chars() {
         let (_, c) = chars.next()?;
-        if c != wanted && (exact || !c.to_lowercase().eq(wanted.to_lowercase())) {
+        let is_same = match c.is_ascii() && wanted.is_ascii() {
+            true => c.eq_ignore_ascii_case(&wanted),
+            false => c.to_lowercase().eq(wanted.to_lowercase()),
+        };
+        if c != wanted && (exact || !is_same) {
             return None;
         }
     }

@@ -99,6 +99,20 @@ fn the_picker_shows_searches_opens_and_continues_them() {
     screen.type_keys("\x1b");
 }
 
+/// What is typed in one go is one filter, which Enter does not run ahead of.
+#[test]
+fn enter_opens_what_letters_before_it_have_left() {
+    let put = PUT.replace("RECORDINGS", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/foreign_sessions"));
+    for (typed, opened) in [("codex\r", "A missing comma."), ("claude\r", "The basket moves along now.")] {
+        let screen = Screen::prepared(&put, "--resume --model demo", 120, 36);
+        screen.wait_for("Basket lost at login");
+        screen.wait_for("codex · ");
+        screen.type_keys(typed);
+        screen.wait_for("what you send continues in a copy");
+        screen.wait_for(opened);
+    }
+}
+
 #[test]
 fn what_the_picker_refuses_is_said_in_whole() {
     let put = PUT.replace("RECORDINGS", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/foreign_sessions"));

@@ -3,12 +3,12 @@
 //! Typing filters, rows may stream in while it is open, and it answers with a row's key. `update/overlays.rs`
 //! carries out the choice.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+mod filtering;
 
-use super::list::below_parents;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use super::list_keys::{ListFilter, ListKey, step_clamped};
-use crate::fuzzy;
 use crate::fuzzy::FuzzyMatch;
 use crate::key::{Key, KeyCode, Mods};
 use crate::line_edit::LineEdit;
@@ -133,6 +133,8 @@ pub struct Picker {
     pub search: Option<Ticket>,
     /// The last exchange of the selected session, once it is known.
     pub preview: Option<LastExchange>,
+    /// The pending request for it.
+    pub(crate) looks: Option<Ticket>,
     /// Why the last key did nothing.
     pub refusal: Option<String>,
 }
@@ -162,6 +164,7 @@ impl Picker {
             found: BTreeMap::new(),
             search: None,
             preview: None,
+            looks: None,
             refusal: None,
         }
     }
@@ -379,8 +382,13 @@ impl Picker {
                     self.browsing = true;
                 }
                 Some(ListKey::Filter) => self.query.begin(),
-                None if self.query.key(key) => self.refilter(),
-                None => return KeyOutcome::Ignored,
+                None => {
+                    let before = self.query().to_owned();
+                    if !self.query.key(key) {
+                        return KeyOutcome::Ignored;
+                    }
+                    self.refilter(&before);
+                }
             },
         }
         KeyOutcome::Handled
@@ -391,8 +399,9 @@ impl Picker {
         match &mut self.renaming {
             Some(line) => line.paste(text),
             None => {
+                let before = self.query().to_owned();
                 self.query.paste(text);
-                self.refilter();
+                self.refilter(&before);
             }
         }
     }
@@ -432,51 +441,6 @@ impl Picker {
     /// Whether a column shows which program wrote a session: if there are any of others.
     pub fn shows_source(&self) -> bool {
         self.rows.iter().any(|row| row.source.is_foreign())
-    }
-
-    fn refilter(&mut self) {
-        self.browsing = false;
-        self.found.clear();
-        self.filter();
-        self.selected = 0;
-    }
-
-    fn filter(&mut self) {
-        // What a column shows is found, too.
-        let has_source = self.shows_source();
-        let text = |row: &PickerRow| match has_source {
-            true => format!("{} {}", row.title.as_str(), row.source.name()),
-            false => row.title.to_string(),
-        };
-        let texts: Vec<String> = self.rows.iter().map(text).collect();
-        self.shown = fuzzy::rank_words(self.query.text(), &texts);
-        for found in &mut self.shown {
-            let end = self.rows.get(found.index).map_or(0, |row| row.title.len());
-            found.marks.retain(|at| *at < end);
-        }
-        let (rows, shows_hidden) = (&self.rows, self.shows_hidden);
-        let is_hidden = |index: usize| !shows_hidden && rows.get(index).is_some_and(PickerRow::is_hidden);
-        self.shown.retain(|found| !is_hidden(found.index));
-        if self.kind == PickerKind::Models {
-            self.shown.sort_by_key(|found| rows.get(found.index).is_some_and(|row| row.dimmed));
-        }
-        if shows_hidden && self.query.text().is_empty() && rows.iter().any(|row| row.parent.is_some()) {
-            let row = |found: &FuzzyMatch| rows.get(found.index);
-            self.shown = below_parents(
-                std::mem::take(&mut self.shown),
-                |found| row(found).map(|row| row.key.clone()).unwrap_or_default(),
-                |found| row(found).and_then(|row| row.parent.clone()),
-            );
-        }
-        if self.found.is_empty() {
-            return;
-        }
-        let by_title: BTreeSet<usize> = self.shown.iter().map(|found| found.index).collect();
-        let said = |(index, row): (usize, &PickerRow)| {
-            let also = self.found.contains_key(&row.key) && !by_title.contains(&index) && !is_hidden(index);
-            also.then(|| FuzzyMatch { index, marks: Vec::new() })
-        };
-        self.shown.extend(self.rows.iter().enumerate().filter_map(said));
     }
 }
 

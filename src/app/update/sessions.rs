@@ -159,11 +159,15 @@ pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effec
         }
     }
     if selected != before.selected {
-        if let Some(picker) = top_mut(model) {
+        let old = top_mut(model).and_then(|picker| {
             picker.preview = None;
-        }
-        if let Some(key) = selected {
-            model.ask(ScreenRequest::Preview { path: PathBuf::from(key) }, effects);
+            picker.looks.take()
+        });
+        model.forget(old, effects);
+        let asked =
+            selected.map(|key| model.ask(ScreenRequest::Preview { path: PathBuf::from(key) }, effects));
+        if let Some(picker) = top_mut(model) {
+            picker.looks = asked;
         }
     }
 }

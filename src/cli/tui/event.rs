@@ -24,6 +24,13 @@ pub enum TerminalEvent {
     Ended,
 }
 
+impl TerminalEvent {
+    /// Whether it is a key that types a character.
+    pub(super) fn is_letter(&self) -> bool {
+        matches!(self, TerminalEvent::Key(key) if key.typed_char().is_some())
+    }
+}
+
 /// The terminal's answer about its clipboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClipboardAnswer {

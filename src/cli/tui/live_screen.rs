@@ -10,6 +10,7 @@ use super::pictures::{FinishedPicture, PictureWorker};
 use super::questions::TerminalQuestion;
 use super::recording::Recording;
 use super::terminal::{DrawOutcome, FrameProperties, Tty};
+use tau_app::effect::enqueue;
 use tau_app::geometry::ScreenKind;
 use tau_app::model::Wants;
 use tau_app::msg::Millis;
@@ -87,7 +88,7 @@ impl LiveScreen {
         }
         let (model, effects) = update(model, stamped);
         self.model = Some(model);
-        self.effects.extend(effects);
+        enqueue(&mut self.effects, effects);
         self.dirty = true;
         Ok(())
     }

@@ -259,6 +259,7 @@ impl Shell {
                 // A key that arrived in the meantime is shown in the same frame, unless it must wait for an
                 // effect.
                 if self.screen.effects.is_empty()
+                    && self.held.is_empty()
                     && let Some(event) = self.input.try_next()
                 {
                     user_came = true;
@@ -373,7 +374,7 @@ impl Shell {
     }
 
     /// Folds an event of the terminal, and other pending ones: a paste sent as keys is one frame, not
-    /// thousands.
+    /// thousands. So are letters for a list that looks something up for each: only the last is looked up.
     fn on_input(&mut self, event: TerminalEvent) -> io::Result<Option<Exit>> {
         self.extensions.on_user_activity();
         let mut next = Some(event);
@@ -382,8 +383,15 @@ impl Shell {
                 return Ok(Some(Exit::HungUp));
             }
             self.screen.take(event)?;
-            let asks = self.screen.effects.iter().any(|effect| !matches!(effect, Effect::Agent(_)));
-            next = if asks { None } else { self.input.waiting() };
+            if !self.screen.effects.iter().all(Effect::lets_letters_pass) {
+                return Ok(None);
+            }
+            next = self.held.pop_front().or_else(|| self.input.waiting());
+            // Any other key is about what the screen shows, so it waits for the frame.
+            let looks_up = self.screen.effects.iter().any(|effect| !matches!(effect, Effect::Agent(_)));
+            if let Some(key) = next.take_if(|event| looks_up && !event.is_letter()) {
+                self.held.push_front(key);
+            }
         }
         Ok(None)
     }
