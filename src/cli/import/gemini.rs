@@ -80,7 +80,7 @@ fn of_gemini(found: &mut Collector, file: &Path, settings: &Value) {
         }
     }
     let is_flat =
-        |(name, value): &(&String, &Value)| !value.is_object() && !(*name == "model" && value.is_string());
+        |(name, value): &(&String, &Value)| !(value.is_object() || *name == "model" && value.is_string());
     let flat = settings.as_object().into_iter().flatten().filter(is_flat);
     let flat: serde_json::Map<_, _> = flat.map(|(name, value)| (name.clone(), value.clone())).collect();
     found.rest(file, "", &Value::Object(flat), &OF_GEMINI);
