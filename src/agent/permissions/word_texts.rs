@@ -62,7 +62,7 @@ pub(super) fn atoms(word: &Word) -> Vec<Vec<Atom>> {
 
 /// The words that a brace expansion becomes, in order, each as the atoms of a text; the word itself if it is none. Empty
 /// if there are too many.
-pub(super) fn expanded(word: &Word) -> Vec<Vec<Atom>> {
+pub(super) fn expand_braces(word: &Word) -> Vec<Vec<Atom>> {
     let raw = raw(word);
     let mut found = Vec::new();
     match word.is_brace.then(|| expand(&raw, &mut found, 0)) {

@@ -7,7 +7,7 @@ use crate::permissions::path_text::{Mark, PathText};
 use crate::permissions::programs;
 use crate::permissions::shell::{FILLED, Part, Piece, Word};
 use crate::permissions::subcommands::has;
-use crate::permissions::word_texts::{Atom, expanded, is_filled_in};
+use crate::permissions::word_texts::{Atom, expand_braces, is_filled_in};
 
 /// The maximum number of combinations of the texts of several words; beyond it, each text is in one.
 const MAX_FORMS: usize = 32;
@@ -26,7 +26,7 @@ const WORD: usize = 50;
 
 /// A word as bash makes it.
 #[derive(Clone, PartialEq, Eq)]
-enum Made {
+enum Outcome {
     Known(String),
     /// One that is not known, as it is written.
     Open(String),
@@ -46,10 +46,10 @@ impl Scene<'_> {
             forms.extend(given.flat_map(|given| self.forms(&words(given), 0)));
         } else {
             forms.extend(self.forms(&part.words, 0));
-            let arguments = |text: &String| -> Vec<Made> {
+            let arguments = |text: &String| -> Vec<Outcome> {
                 text.split_whitespace().take(MAX_WORDS).map(|text| self.argument(text)).collect()
             };
-            let given: Vec<Vec<Made>> = part.texts.iter().filter(|_| is_given).map(arguments).collect();
+            let given: Vec<Vec<Outcome>> = part.texts.iter().filter(|_| is_given).map(arguments).collect();
             if is_given {
                 let both = [forms, given];
                 forms = combine(&both)
@@ -62,10 +62,10 @@ impl Scene<'_> {
         let is_named = part.words.first().is_some_and(|word| !is_open(word));
         let input = part.texts.first().filter(|_| !is_named && !is_given);
         let input = input.map(|text| format!(" <<< {}", quote(text))).unwrap_or_default();
-        let written: Vec<Made> = part.words.iter().map(made_as_written).collect();
+        let written: Vec<Outcome> = part.words.iter().map(made_as_written).collect();
         forms.retain(|form| *form != written);
-        let text = |form: &Vec<Made>| {
-            let words: Vec<String> = form.iter().map(Made::source).collect();
+        let text = |form: &Vec<Outcome>| {
+            let words: Vec<String> = form.iter().map(Outcome::source).collect();
             words.join(" ") + &input
         };
         forms.iter().map(text).collect()
@@ -77,10 +77,10 @@ impl Scene<'_> {
     }
 
     /// The lists of words that these words may become.
-    fn forms<'w>(&self, words: impl IntoIterator<Item = &'w Word>, depth: usize) -> Vec<Vec<Made>> {
+    fn forms<'w>(&self, words: impl IntoIterator<Item = &'w Word>, depth: usize) -> Vec<Vec<Outcome>> {
         let (mut all, mut count) = (Vec::new(), 0);
         for word in words {
-            let made = self.made(word, depth);
+            let made = self.outcomes(word, depth);
             count += made.iter().map(Vec::len).sum::<usize>();
             all.push(made);
             if count > MAX_WORDS {
@@ -92,20 +92,20 @@ impl Scene<'_> {
     }
 
     /// The words that a word may become.
-    fn made(&self, word: &Word, depth: usize) -> Vec<Vec<Made>> {
+    fn outcomes(&self, word: &Word, depth: usize) -> Vec<Vec<Outcome>> {
         if !is_open(word) || depth > MAX_DEPTH || self.is_spent() {
             return vec![vec![made_as_written(word)]];
         }
-        let known = |text: &str| Made::Known(self.with_home(text));
+        let known = |text: &str| Outcome::Known(self.with_home(text));
         let mut found = self.lists(word, depth);
-        let mut words = expanded(word).into_iter().map(|atoms| self.texts_made(&atoms, word, depth));
+        let mut words = expand_braces(word).into_iter().map(|atoms| self.texts_made(&atoms, word, depth));
         if word.is_brace {
             let texts = words.map(|texts| match texts.is_empty() {
-                true => vec![Some(Made::Open("\"$_\"".to_owned()))],
+                true => vec![Some(Outcome::Open("\"$_\"".to_owned()))],
                 // An empty one is none.
                 false => texts.iter().map(|text| (!text.is_empty()).then(|| known(text))).collect(),
             });
-            let texts: Vec<Vec<Option<Made>>> = texts.collect();
+            let texts: Vec<Vec<Option<Outcome>>> = texts.collect();
             let forms = combine(&texts).into_iter();
             found.extend(forms.map(|form| form.into_iter().flatten().cloned().collect::<Vec<_>>()));
         } else {
@@ -124,7 +124,7 @@ impl Scene<'_> {
     }
 
     /// The words that a word becomes which is all elements of an array, all lines that are read, or all arguments.
-    fn lists(&self, word: &Word, depth: usize) -> Vec<Vec<Made>> {
+    fn lists(&self, word: &Word, depth: usize) -> Vec<Vec<Outcome>> {
         let mut pieces = word.pieces.iter().filter(|piece| piece.text() != Some(""));
         let only = pieces.next().filter(|_| !word.is_brace);
         let parts = &self.analysis.parts;
@@ -134,9 +134,9 @@ impl Scene<'_> {
                 let words: Vec<&Word> = values.map(|(_, word)| word).collect();
                 let elements = if words.len() > 1 { self.forms(words, depth + 1) } else { Vec::new() };
                 let read: Vec<String> =
-                    self.assigned_values(name).iter().filter_map(|it| self.shown(it)).collect();
+                    self.assigned_values(name).iter().filter_map(|it| self.pattern_text(it)).collect();
                 let words = read.iter().flat_map(|text| text.split_whitespace());
-                let all = words.map(|text| Made::Known(self.with_home(text))).collect();
+                let all = words.map(|text| Outcome::Known(self.with_home(text))).collect();
                 elements.into_iter().chain((read.len() > 1).then_some(all)).collect()
             }
             Some(Piece::Unknown) if self.within(word).next().is_none() => {
@@ -167,7 +167,7 @@ impl Scene<'_> {
             pieces.push(match atom {
                 Atom::Mark(Mark::Char(_)) => vec![text],
                 Atom::Mark(Mark::Any) => self.printed_texts(word, depth),
-                Atom::Mark(mark) => self.shown(&PathText::of(&[*mark])).into_iter().collect(),
+                Atom::Mark(mark) => self.pattern_text(&PathText::of(&[*mark])).into_iter().collect(),
                 Atom::Home => self.home().iter().filter_map(PathText::text).collect(),
                 Atom::Value(name) => self.known_values(name, depth),
             });
@@ -187,13 +187,13 @@ impl Scene<'_> {
     fn known_values(&self, name: &str, depth: usize) -> Vec<String> {
         let values = self.analysis.parts.iter().flat_map(|part| &part.values);
         let open = values.filter(|(of, word)| of == name && is_open(word));
-        let join = |form: Vec<Made>| {
-            let texts: Option<Vec<String>> = form.into_iter().map(Made::known).collect();
+        let join = |form: Vec<Outcome>| {
+            let texts: Option<Vec<String>> = form.into_iter().map(Outcome::into_text).collect();
             texts.map(|texts| texts.join(" "))
         };
-        let made = open.flat_map(|(_, word)| self.made(word, depth + 1)).filter_map(join);
+        let made = open.flat_map(|(_, word)| self.outcomes(word, depth + 1)).filter_map(join);
         let values = self.value(name, false);
-        let known = values.iter().filter_map(|value| self.shown(value));
+        let known = values.iter().filter_map(|value| self.pattern_text(value));
         let blank = (name == "IFS").then(|| " ".to_owned());
         let mut found: Vec<String> = made.chain(known).chain(blank).take(MAX_TEXTS).collect();
         found.dedup();
@@ -202,7 +202,7 @@ impl Scene<'_> {
 
     /// A text with the signs of patterns for its holes, and with the home directory for `~`; `None` if anything else in it
     /// is not known.
-    fn shown(&self, text: &PathText) -> Option<String> {
+    fn pattern_text(&self, text: &PathText) -> Option<String> {
         let mut shown = String::new();
         for mark in text.marks() {
             match mark {
@@ -234,8 +234,8 @@ impl Scene<'_> {
         let printed = |part: &Part| match programs::name(&part.words) {
             Some(name) if has("echo printf", &name) => {
                 let forms = self.forms(part.words.iter().skip(1), depth + 1).into_iter();
-                let known =
-                    forms.filter_map(|form| form.into_iter().map(Made::known).collect::<Option<Vec<_>>>());
+                let known = forms
+                    .filter_map(|form| form.into_iter().map(Outcome::into_text).collect::<Option<Vec<_>>>());
                 known.map(|words| printed_text(&name, &words)).collect()
             }
             _ if passes_input(part) => part.texts.clone(),
@@ -245,29 +245,29 @@ impl Scene<'_> {
     }
 
     /// A word of the input that becomes an argument.
-    fn argument(&self, text: &str) -> Made {
+    fn argument(&self, text: &str) -> Outcome {
         let text = self.with_home(&text.replace(['\'', '"'], ""));
         let is_value = |c: char| c.is_alphanumeric() || "${}_/.-".contains(c);
         match text.contains('$') && text.chars().all(is_value) {
-            true => Made::Open(format!("\"{text}\"")),
-            false => Made::Known(text),
+            true => Outcome::Open(format!("\"{text}\"")),
+            false => Outcome::Known(text),
         }
     }
 }
 
-impl Made {
-    fn known(self) -> Option<String> {
+impl Outcome {
+    fn into_text(self) -> Option<String> {
         match self {
-            Made::Known(text) => Some(text),
-            Made::Open(_) => None,
+            Outcome::Known(text) => Some(text),
+            Outcome::Open(_) => None,
         }
     }
 
     /// It as a word of a command.
     fn source(&self) -> String {
         match self {
-            Made::Known(text) => quote(text),
-            Made::Open(source) => source.clone(),
+            Outcome::Known(text) => quote(text),
+            Outcome::Open(source) => source.clone(),
         }
     }
 }
@@ -279,9 +279,9 @@ fn is_open(word: &Word) -> bool {
 }
 
 /// A word that nothing is put in the place of.
-fn made_as_written(word: &Word) -> Made {
+fn made_as_written(word: &Word) -> Outcome {
     if let Some(text) = word.literal() {
-        return Made::Known(text.into_owned());
+        return Outcome::Known(text.into_owned());
     }
     let value = |name: &str| if word.quoted { format!("\"{name}\"") } else { name.to_owned() };
     let source = |piece: &Piece| match piece {
@@ -292,7 +292,7 @@ fn made_as_written(word: &Word) -> Made {
         Piece::Variable(name) => value(&format!("${{{name}}}")),
         Piece::Unknown => value("$_"),
     };
-    Made::Open(word.pieces.iter().skip(usize::from(word.is_brace)).map(source).collect())
+    Outcome::Open(word.pieces.iter().skip(usize::from(word.is_brace)).map(source).collect())
 }
 
 /// A word with a text in the place of `{}`.
