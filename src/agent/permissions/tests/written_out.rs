@@ -89,7 +89,7 @@ const FORMS: &[&str] = &[
     "x=LAST; echo \"$(PROG REST $x)\"",
 ];
 
-/// What stands in a command for the whole home directory, `@` for what is done with it.
+/// Values that may be the whole home directory, with `@` for a use of them.
 const ANY_FOLDER: &[&str] = &[
     "for v in HOME; do @\"${!v}\"; done",
     "printf -v v HOME; @${!v}",
@@ -115,7 +115,7 @@ const ANY_FOLDER: &[&str] = &[
 const USES: &[&str] =
     &["rm -rf @", "mv @ /tmp/x", "chmod -R 000 @", "find @ -type f -delete", "echo @ | xargs rm -rf"];
 
-/// What fills a folder with others.
+/// Uses that fill or read a folder.
 const FILLING: &[&str] = &["cp -r x/. @", "tar xf x -C @", "tar cf x.tar @"];
 
 /// Everyday commands with values.
@@ -186,7 +186,7 @@ fn put(form: &str, command: &str) -> Option<String> {
     Some(values.iter().fold(form.to_owned(), |text, (name, value)| text.replace(name, value)))
 }
 
-/// What is done with the target that a command of [`ANY_FOLDER`] makes.
+/// The uses of the target that a command of [`ANY_FOLDER`] makes.
 fn uses<'a>(around: &'a str, all: &'a [&'a str]) -> impl Iterator<Item = String> + 'a {
     let (before, target) = around.split_once('@').unwrap();
     let (target, behind) = target.split_at(target.find(';').unwrap_or(target.len()));
