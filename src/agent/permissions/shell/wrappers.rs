@@ -2,6 +2,7 @@
 
 use super::words::{Piece, Word};
 use crate::permissions::programs::base;
+use crate::permissions::subcommands::has;
 
 /// The effect of a command.
 pub(super) enum CommandEffect {
@@ -333,44 +334,85 @@ fn env(words: &[Word]) -> CommandEffect {
 fn parallel(words: &[Word]) -> CommandEffect {
     let long = [
         "--arg-file", "--colsep", "--delay", "--delimiter", "--halt", "--jobs", "--joblog", "--max-args",
-        "--memfree", "--results", "--retries", "--sshlogin", "--timeout", "--tmpdir", "--workdir",
+        "--memfree", "--process-slot-var", "--results", "--retries", "--sshlogin", "--timeout", "--tmpdir",
+        "--workdir",
     ];
     let is_given = |word: &Word| word.literal().is_some_and(|text| text.starts_with(":::"));
     match skip_options(words, "aCDEIJLNPSUdjnqs", &long) {
         Some(start) if start < words.len() && !words.iter().any(is_given) && are_all_known(words, start) => {
-            CommandEffect::Runs(vec![Run { more_arguments: true, ..Run::rest(words, start) }])
+            let assigned = slot_variable(words.get(1..start).unwrap_or_default());
+            CommandEffect::Runs(vec![Run { more_arguments: true, assigned, ..Run::rest(words, start) }])
         }
         _ => CommandEffect::Plain,
     }
 }
 
+/// Letters of `xargs` with a value, in the next word if they are the last.
+const XARGS_VALUED: &str = "adEIJLnPRSs";
+/// The long options of `xargs`.
+const XARGS_LONG: &str = "--null --arg-file --delimiter --eof --replace --max-lines --max-args --open-tty --interactive \
+                          --no-run-if-empty --max-chars --verbose --show-limits --exit --max-procs --process-slot-var \
+                          --version --help";
+
 fn xargs(words: &[Word]) -> CommandEffect {
     let long = *tau_tools::words!(
         "--arg-file --delimiter --max-args --max-procs --max-lines --max-chars --process-slot-var"
     );
-    let Some(start) = skip_options(words, "adEIJLnPRSs", &long) else {
-        return CommandEffect::Doubt { text: "what xargs runs cannot be known in advance".to_owned(), at: 0 };
-    };
-    if !are_all_known(words, start) {
-        return CommandEffect::Doubt { text: "what xargs runs cannot be known in advance".to_owned(), at: 0 };
+    let doubt =
+        |at| CommandEffect::Doubt { text: "what xargs runs cannot be known in advance".to_owned(), at };
+    let Some(start) = skip_options(words, XARGS_VALUED, &long) else { return doubt(0) };
+    let options = words.get(1..start.min(words.len())).unwrap_or_default();
+    let is_unsure = |word: &Word| word.literal().is_none_or(|text| is_unsure_for_xargs(&text));
+    if options.iter().any(is_unsure) {
+        return doubt(0);
     }
     if start >= words.len() {
         // It runs echo.
         return CommandEffect::Plain;
     }
-    let options = words.get(1..start).unwrap_or_default();
     let replaced = replaced_by_xargs(options);
     let name = words.get(start).and_then(Word::literal).unwrap_or_default();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     if let Some(token) = &replaced
         && (name.is_empty() || !name.chars().all(plain) || !token.is_empty() && name.contains(token))
     {
-        return CommandEffect::Doubt {
-            text: "what xargs runs cannot be known in advance".to_owned(),
-            at: start,
-        };
+        return doubt(start);
     }
-    CommandEffect::Runs(vec![Run { more_arguments: true, replaced, ..Run::rest(words, start) }])
+    let assigned = slot_variable(options);
+    CommandEffect::Runs(vec![Run { more_arguments: true, replaced, assigned, ..Run::rest(words, start) }])
+}
+
+/// Whether it is uncertain if an option of `xargs` takes the next word: it is abbreviated, or a letter whose value can
+/// only be joined stands before others, `-en`.
+fn is_unsure_for_xargs(text: &str) -> bool {
+    let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) else { return false };
+    match letters.strip_prefix('-') {
+        Some(name) => {
+            let name = name.split('=').next().unwrap_or_default();
+            !name.is_empty() && !has(XARGS_LONG, &format!("--{name}"))
+        }
+        None => {
+            let decisive = letters.find(|c| "eil".contains(c) || XARGS_VALUED.contains(c));
+            let rest = decisive.and_then(|at| letters.get(at..)).unwrap_or_default();
+            rest.len() > 1
+                && rest.starts_with(['e', 'i', 'l'])
+                && rest.ends_with(|c| XARGS_VALUED.contains(c))
+        }
+    }
+}
+
+/// The variable that `xargs` and `parallel` set to a number for each command: `--process-slot-var=X`.
+fn slot_variable(options: &[Word]) -> Vec<String> {
+    const OPTION: &str = "--process-slot-var";
+    let of_pair = |(at, word): (usize, &Word)| {
+        let text = word.literal()?;
+        let name = text.strip_prefix(OPTION)?;
+        if name.is_empty() {
+            return options.get(at + 1).and_then(Word::literal).map(std::borrow::Cow::into_owned);
+        }
+        name.strip_prefix('=').map(str::to_owned)
+    };
+    options.iter().enumerate().filter_map(of_pair).collect()
 }
 
 /// The text that `xargs` replaces by its input, if it does: `-I%`, `-i`, `--replace=x`.

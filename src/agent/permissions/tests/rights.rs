@@ -143,3 +143,30 @@ fn a_subcommand_is_no_program() {
     ];
     check(&rules, PermissionMode::Auto, Deny, &running);
 }
+
+#[test]
+fn a_variable_that_an_option_of_a_runner_sets_is_an_assignment() {
+    let rules = permissions(&[("bash(ls *)", Allow), ("bash(git diff *)", Allow)]);
+    let asked = [
+        "xargs --process-slot-var=PATH ls < x",
+        "xargs --process-slot-var PATH -n1 ls < x",
+        "xargs -0 -P2 --process-slot-var=LD_LIBRARY_PATH ls < x",
+        "gxargs --process-slot-var=PATH ls < x",
+        "xargs --process-slot-var=GIT_EXTERNAL_DIFF git diff < x",
+        "xargs --process-slot=PATH ls < x",
+        "xargs --proc PATH ls < x",
+        "xargs --process-slot-var=\"$x\" ls < x",
+        "xargs --process-slot-var=x xargs --process-slot-var=PATH ls < x",
+        "parallel --process-slot-var=PATH ls < x",
+        "parallel --process-slot-var PATH ls < x",
+        "xargs --process-slot-var=PATH env ls < x",
+    ];
+    check(&rules, PermissionMode::Ask, Ask, &asked);
+    let plan = ["xargs --process-slot-var=PATH -n1 cat < x", "xargs --process-slot-var PATH wc < x"];
+    check(&permissions(&[]), PermissionMode::Plan, Deny, &plan);
+    let free = [
+        "xargs -0 -n 1 ls < x", "xargs --max-args=1 ls < x", "xargs --process-slot-var=slot ls < x",
+        "xargs -l ls < x", "xargs -i{} ls {} < x", "xargs -P 4 -I{} ls {} < x",
+    ];
+    check(&rules, PermissionMode::Ask, Allow, &free);
+}
