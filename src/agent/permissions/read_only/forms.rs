@@ -7,12 +7,12 @@ use crate::permissions::subcommands::has;
 use tau_tools::words;
 
 /// A program, with its forms that only read and the options that may follow in each of them. A form is the words
-/// behind the program; `_` at its end is one operand, `*` are any. Forms are separated by `|`.
+/// behind the program; `_` at its end is one operand without `=`, `*` are any. Forms are separated by `|`.
 struct Forms {
     name: &'static str,
     forms: &'static str,
     /// Options, also with their value behind `=`; those of one letter may be joined. `-i:` also has its value directly
-    /// behind it.
+    /// behind it. A value has no other `=`: `rustc --print=cfg=file` writes a file.
     options: &'static str,
 }
 
@@ -195,6 +195,7 @@ impl Forms {
                 return false;
             }
         }
+        let is_value = wanted.peek() == Some(&"_");
         let most = match wanted.next() {
             Some("_") => 1,
             Some(_) => usize::MAX,
@@ -203,6 +204,7 @@ impl Forms {
         let (mut operands, mut is_behind) = (0_usize, false);
         for word in words {
             match word {
+                _ if is_value && !word.starts_with('-') && word.contains('=') => return false,
                 _ if is_behind => operands += 1,
                 "--" => is_behind = true,
                 // A sign of the program's own commands: `less +!x`.
@@ -219,7 +221,10 @@ impl Forms {
     }
 
     fn has_option(&self, word: &str) -> bool {
-        let name = word.split_once('=').map_or(word, |(name, _)| name);
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        if value.contains('=') {
+            return false;
+        }
         let starts = |option: &str| option.ends_with(':') && word.starts_with(option.trim_end_matches(':'));
         let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
         let is_cluster = |letters: &str| {
