@@ -44,7 +44,8 @@ use tau_tools::words;
 const PROGRAMS: &[&str] = words!(
     "rm find git dd ddrescue shred chmod chown chgrp mv rsync wipefs blkdiscard fdisk sfdisk sgdisk gdisk cfdisk parted \
                         cryptsetup badblocks diskutil tee cp truncate srm wipe hdparm zpool lvremove lvreduce vgremove \
-                        pvremove mkswap mke2fs zfs nvme btrfs fd fdfind tar setfacl rimraf del-cli kill pkill killall skill"
+                        pvremove mkswap mke2fs zfs nvme btrfs fd fdfind tar setfacl rimraf del-cli kill pkill killall skill \
+                        remove_directory rename trash trash-put"
 );
 /// The programs among them that destroy any operand.
 const DESTROYING: &str = "shred wipefs blkdiscard fdisk sfdisk sgdisk gdisk cfdisk parted srm wipe lvremove lvreduce \
@@ -221,11 +222,15 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Comman
     let mut operands = operands().map(|(_, word)| word);
     let named = |word: &Word| word.literal().map(|text| vec![name.to_string(), text.into_owned()]);
     match name.as_ref() {
-        "rm" | "rimraf" | "del-cli" if name != "rm" || has_option(arguments, "rR", "recursive") => operands
-            .find_map(|word| {
+        // The last is a command of `cmake -E`.
+        "rm" | "rimraf" | "del-cli" | "remove_directory"
+            if name != "rm" || has_option(arguments, "rR", "recursive") =>
+        {
+            operands.find_map(|word| {
                 let loss = targets.loss(word, elsewhere)?;
                 Some((format!("it removes {}", loss.what()), named(word)))
-            }),
+            })
+        }
         "find" => find(arguments, elsewhere, targets),
         "git" => git::find_loss(words, elsewhere, targets),
         "fd" | "fdfind" => fd(arguments, elsewhere, targets),
@@ -246,7 +251,7 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Comman
                     named(word),
                 ))
             }),
-        "mv" => operands.find_map(|word| {
+        "mv" | "rename" | "trash" | "trash-put" => operands.find_map(|word| {
             let loss = targets.loss(word, elsewhere).filter(Loss::is_outside)?;
             Some((format!("it moves {} away", loss.what()), named(word)))
         }),

@@ -13,7 +13,7 @@ pub(in crate::permissions) fn needed_words(
 ) -> Option<Vec<String>> {
     let is_operand = |text: &str| !text.is_empty() && !text.starts_with('-');
     // The number of options before an operand: each may have the next word as its value.
-    let (mut at, mut found, mut is_any) = (0, Vec::new(), false);
+    let (mut at, mut found, mut is_any, mut is_one_more) = (0, Vec::new(), false, false);
     for need in needed.split(' ').filter(|need| !need.is_empty()) {
         if let Some(written) = need.strip_prefix('!') {
             let literals: Vec<Word> = words.iter().filter(|word| word.literal().is_some()).cloned().collect();
@@ -29,12 +29,13 @@ pub(in crate::permissions) fn needed_words(
             found.push(words.iter().skip(1).map(Word::display).find(ends)?);
             continue;
         }
-        if need == "*" {
-            is_any = true;
+        if need == "*" || need == "?" {
+            (is_any, is_one_more) = (need == "*", need == "?");
             continue;
         }
         let rest = literals.get(at..).unwrap_or_default();
-        let mut options = 0;
+        // The one word that may be any counts like the value of an option: either may come first.
+        let mut options = usize::from(is_one_more);
         let place = rest.iter().enumerate().find_map(|(place, text)| {
             if !is_operand(text) {
                 options += 1;
@@ -49,8 +50,10 @@ pub(in crate::permissions) fn needed_words(
             (!is_value).then_some(None)
         });
         let place = place.flatten()?;
+        let before = rest.get(..place).unwrap_or_default().iter().rev().filter(|_| is_one_more);
+        found.extend(before.filter(|text| is_operand(text)).take(1).map(ToString::to_string));
         found.extend(rest.get(place).map(ToString::to_string));
-        (at, is_any) = (at + place + 1, false);
+        (at, is_any, is_one_more) = (at + place + 1, false, false);
     }
     Some(found)
 }
@@ -60,7 +63,7 @@ fn is_one(need: &str, text: &str) -> bool {
     let is = |text: &str| {
         need.trim_start_matches('/').split('|').any(|one| match one.strip_suffix('*') {
             Some(start) => text.starts_with(start),
-            None => one == "?" || one == text,
+            None => one == text,
         })
     };
     if need.starts_with('/') { text.split([',', '/']).any(is) } else { is(text) }

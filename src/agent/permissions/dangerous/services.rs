@@ -85,7 +85,7 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
     ("aws", "s3 rm --recursive", STORED),
     ("aws", "s3 rb --force", STORED),
     ("aws", "s3 sync --delete", STORED),
-    ("aws", "? delete-*|terminate-*|purge-*|schedule-key-deletion", RESOURCES),
+    ("aws", "? delete-*|batch-delete-*|terminate-*|purge-*|schedule-key-deletion|close-account", RESOURCES),
     ("gcloud", "* delete|destroy|purge", RESOURCES),
     ("gcloud", "storage rm -r|-R|--recursive", STORED),
     ("gcloud", "storage rm =**", STORED),
@@ -240,11 +240,17 @@ pub(in crate::permissions) const LOSSES: &[(&str, &str, &str)] = &[
 /// Clients of databases, which take statements as words or input.
 pub(in crate::permissions) const CLIENTS: &str = "psql mysql mariadb sqlite3 duckdb cockroach clickhouse clickhouse-client cqlsh sqlcmd sqlplus \
                        pgcli mycli litecli usql bq turso mongosh mongo redis-cli valkey-cli wrangler prisma trino hive beeline \
-                       spark-sql impala-shell snowsql isql osql";
+                       spark-sql impala-shell snowsql isql osql influx dolt ysqlsh presto vsql mclient surreal \
+                       clickhouse-local mssql-cli";
 /// Programs that send what they read to a service.
 const SENDERS: &str = "nc ncat netcat nc.openbsd nc.traditional socat telnet";
-/// Objects of a database that hold data.
-const HOLDING: &str = "database schema keyspace table tablespace collection";
+/// Objects of a database that hold data, or rights.
+const HOLDING: &str = "database schema keyspace table tablespace collection owned role user login type extension sequence \
+                       server foreign measurement series shard bucket";
+/// Words behind which a statement begins within another: `EXPLAIN ANALYZE DELETE …`, `DO $$ BEGIN DROP … END $$`.
+const BEFORE_STATEMENT: &str = "begin then else loop do as analyze explain atomic execute";
+/// Words with which a statement runs the texts in it.
+const RUNNING_TEXTS: &str = "execute exec prepare immediate sp_executesql dblink_exec dblink";
 
 /// Programs that can say what they would do, and then do nothing.
 const TRYING: &str = "kubectl oc k kubecolor aws npm pnpm rclone restic borg rake docker docker-compose mc s3cmd s5cmd \
@@ -394,35 +400,69 @@ fn removing(text: &str) -> Option<&'static str> {
     if is_call(&packed) || flushes(&packed.to_lowercase()) || lines(text) {
         return Some("it");
     }
-    without_data(text).to_lowercase().split(';').find_map(|statement| {
-        let mut words = statement.split_whitespace();
-        match (words.next()?, words.next()) {
-            ("drop", Some(what)) if has(HOLDING, what) || what.starts_with("${") => Some("DROP"),
-            ("truncate", Some(_)) => Some("TRUNCATE"),
-            ("alter", Some("table")) => {
-                let rest: Vec<&str> = words.collect();
-                if rest.get(1) == Some(&"delete") {
-                    return is_of_all(&rest).then_some("DELETE of all rows");
-                }
-                const OTHERS: &str = "constraint index default not";
-                let drops = |pair: &[&str]| matches!(pair, ["drop", what] if !has(OTHERS, what));
-                rest.windows(2).any(drops).then_some("DROP")
-            }
-            ("delete", Some("from")) => {
-                is_of_all(&words.collect::<Vec<_>>()).then_some("DELETE without WHERE")
-            }
-            _ => None,
+    let code = without_data(text).to_lowercase();
+    let runs = || code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| has(RUNNING_TEXTS, word));
+    let found = code.split(';').find_map(|statement| {
+        let words: Vec<&str> = statement.split_whitespace().collect();
+        (0..words.len()).filter_map(|at| inner_statement(&words, at)).find_map(|words| removed_by(&words))
+    });
+    // The texts in quotes of such a statement are statements.
+    let quoted = || text.split(['\'', '"']).skip(1).find_map(removing);
+    found.or_else(|| (text.contains(['\'', '"']) && runs()).then(quoted).flatten())
+}
+
+/// The words of the statement that begins at a word of another, up to its parenthesis: `(delete from x returning *)`.
+fn inner_statement<'a>(words: &[&'a str], at: usize) -> Option<Vec<&'a str>> {
+    let (first, before) = (words.get(at)?, at.checked_sub(1).and_then(|before| words.get(before)));
+    let is_in = first.starts_with('(') || before.is_some_and(|before| before.ends_with('('));
+    let is_behind = before.is_none_or(|before| has(BEFORE_STATEMENT, before) || before.ends_with('$'));
+    let start = first.trim_start_matches('(');
+    if !is_in && !is_behind || !has("drop truncate alter delete", start) {
+        return None;
+    }
+    let rest = words.get(at + 1..)?.iter().copied();
+    let mut depth = 0_i32;
+    let is_within = move |word: &&str| {
+        let before = depth;
+        depth += word.chars().map(|c| i32::from(c == '(') - i32::from(c == ')')).sum::<i32>();
+        !is_in || before >= 0
+    };
+    Some(std::iter::once(start).chain(rest.take_while(is_within)).collect())
+}
+
+/// The kind of a statement that removes data.
+fn removed_by(words: &[&str]) -> Option<&'static str> {
+    let rest = words.get(2..).unwrap_or_default();
+    match (*words.first()?, *words.get(1)?) {
+        ("drop", what) if has(HOLDING, what) || what.starts_with("${") || rest.contains(&"cascade") => {
+            Some("DROP")
         }
-    })
+        ("truncate", _) => Some("TRUNCATE"),
+        ("alter", "table") if rest.get(1) == Some(&"delete") => {
+            is_of_all(rest).then_some("DELETE of all rows")
+        }
+        ("alter", "table") => {
+            const OTHERS: &str = "constraint index default not";
+            let drops = |pair: &[&str]| matches!(pair, ["drop", what] if !has(OTHERS, what));
+            rest.windows(2).any(drops).then_some("DROP")
+        }
+        ("delete", _) => {
+            let from = words.iter().position(|word| *word == "from")?;
+            is_of_all(words.get(from + 1..)?).then_some("DELETE without WHERE")
+        }
+        _ => None,
+    }
 }
 
 /// Whether the words of a statement choose no rows: there is no condition, or one that is always true.
 fn is_of_all(words: &[&str]) -> bool {
-    let chooses = words.iter().position(|word| has("where using limit join", word));
+    let chooses = words.iter().position(|word| has("where limit join", word));
     chooses.and_then(|at| words.get(at..)).is_none_or(|chosen| {
         let [first, test @ ..] = chosen else { return true };
         let test = test.concat();
-        *first == "where" && has("true 1 1=1 (1=1) 1<>0 notfalse", &test)
+        let test = test.trim_matches(['(', ')']);
+        let is_same = test.split_once('=').is_some_and(|(one, other)| one == other);
+        *first == "where" && (is_same || test.is_empty() || has("true 1 1<>0 notfalse", test))
     })
 }
 
