@@ -4,6 +4,8 @@
 //! tau never runs anything else. For other programs they are all arguments, except for the words with which
 //! the program runs others ([`programs`]). Words named in full by a rule are always covered.
 
+mod options;
+
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -13,6 +15,7 @@ use super::programs::{self, Program};
 use super::read_only;
 use super::shell::Word;
 use super::subcommands::has;
+pub(super) use options::covers_input;
 
 /// A command with the options that `*` covers.
 pub(super) struct Command {
@@ -424,6 +427,9 @@ pub(super) fn covers(pattern: &CommandPattern, words: &[Word], outer: usize, wor
         let is_script = command.operands != Operands::Script || running.is_empty();
         return is_script && command.covers(words, named);
     }
+    if options::cover(words, named, workspace) == Some(false) {
+        return false;
+    }
     let mut left = pattern.literals().to_vec();
     running.into_iter().chain(uncovered_words(&name, words, workspace)).all(|at| {
         let text = words.get(at).and_then(Word::literal).unwrap_or_default();
@@ -457,6 +463,11 @@ fn ssh_loads(words: &[Word], at: usize) -> bool {
     false
 }
 
+/// Whether a name leads out of the workspace, or is the input.
+fn is_outside(path: &str, workspace: &Path) -> bool {
+    path == "-" || path.starts_with('~') || !normalise(&workspace.join(path)).starts_with(workspace)
+}
+
 /// Further words that no `*` covers: with these a program runs another, or what a file outside of the workspace says.
 fn uncovered_words(name: &str, words: &[Word], workspace: &Path) -> Vec<usize> {
     const FOLDERS: &str = "-S -B --build --install --toolchain";
@@ -465,9 +476,7 @@ fn uncovered_words(name: &str, words: &[Word], workspace: &Path) -> Vec<usize> {
         let text = |word: &Word| word.literal().map_or_else(|| word.display(), Cow::into_owned);
         words.get(at).map(text).unwrap_or_default()
     };
-    let is_outside = |path: &str| {
-        path == "-" || path.starts_with('~') || !normalise(&workspace.join(path)).starts_with(workspace)
-    };
+    let is_outside = |path: &str| is_outside(path, workspace);
     // The value of one of these options, in its word or the next one.
     let value = |at: usize, options: &str| {
         let word = text(at);

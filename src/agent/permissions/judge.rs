@@ -452,7 +452,10 @@ impl Judge<'_> {
     /// The rule that allows a part, or everything that runs it. What a command does depends on the directory that
     /// it runs in, and rules are about this one.
     fn allowing(&self, part: &Part, scene: &Scene<'_>) -> Option<&Rule> {
-        if part.assigned.iter().any(|name| !read_only::is_harmless_variable(name)) || part.words.is_empty() {
+        if part.assigned.iter().any(|name| !read_only::is_harmless_variable(name))
+            || part.words.is_empty()
+            || !arguments::covers_input(part)
+        {
             return None;
         }
         let workspace = &self.places.workspace.plain;
