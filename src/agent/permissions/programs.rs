@@ -4,6 +4,7 @@
 
 mod clients;
 mod input;
+mod names;
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -12,6 +13,7 @@ use super::read_only;
 use super::shell::{Part, Word};
 use super::subcommands::{GIT_RUNS, has, npm_command};
 use clients::CLIENTS;
+pub(super) use names::{base, is_same, plain_name, stem, without_version};
 use tau_tools::words;
 
 /// A program with the words that make it run others.
@@ -67,7 +69,7 @@ const PROGRAMS: &[Program] = &[
             "-v -vv --verbose -q --quiet --locked --offline --frozen -V --version --list -h --help"
         ),
         valued: words!("-C --config -Z --color --explain"),
-        runs: words!("--config -Z rustc rustdoc watch with"),
+        runs: words!("--config -Z rustc rustdoc watch with eval script play exec shell"),
     },
     Program { name: "npm", flags: NPM_FLAGS, valued: NPM_VALUED, runs: NPM_RUNS },
     Program { name: "pnpm", flags: NPM_FLAGS, valued: NPM_VALUED, runs: NPM_RUNS },
@@ -168,7 +170,7 @@ const PROGRAMS: &[Program] = &[
     ),
     plain("shellcheck", words!("")),
     plain("install", words!("--strip-program")),
-    plain("gh", words!("alias extension codespace config")),
+    plain("gh", words!("alias extension extensions ext codespace cs config")),
 ];
 
 /// Programs that run any program among their words, and the words behind which they do.
@@ -246,17 +248,11 @@ pub(super) fn is_known(name: &str) -> bool {
     Program::find_by_name(name).is_some() || runs_texts(name) || is_runner(name) || takes_data(&alone, false)
 }
 
-/// The name of a program without its folder.
-pub(super) fn base(name: &str) -> &str {
-    let end = name.bytes().rposition(|byte| byte == b'/');
-    end.and_then(|end| name.get(end + 1..)).unwrap_or(name)
-}
-
-/// The name of the program that words run, without its folder, if known.
+/// The name of the program that words run, as [`plain_name`], if known.
 pub(super) fn name(words: &[Word]) -> Option<Cow<'_, str>> {
     words.first().and_then(Word::literal).map(|name| match name {
-        Cow::Borrowed(name) => Cow::Borrowed(base(name)),
-        Cow::Owned(name) => Cow::Owned(base(&name).to_owned()),
+        Cow::Borrowed(name) => Cow::Borrowed(plain_name(name)),
+        Cow::Owned(name) => Cow::Owned(plain_name(&name).to_owned()),
     })
 }
 
@@ -270,35 +266,6 @@ pub(super) fn runs_texts(name: &str) -> bool {
     let is_one = |name: &str| TEXT_RUNNERS.binary_search(&name).is_ok();
     let plain = without_version(name);
     is_one(name) || plain.len() < name.len() && is_one(plain)
-}
-
-/// Programs that are also there under names with their version.
-const VERSIONED: &[&str] =
-    words!("python pip pypy perl ruby gem php lua luajit node gcc g++ clang clang++ tclsh guile java make");
-
-/// Other names of programs.
-const RENAMED: &[(&str, &str)] =
-    tau_tools::pairs!("nodejs=node gmake=make gradlew=gradle mvnw=mvn yarnpkg=yarn flyctl=fly vc=vercel");
-
-/// The name of a program that is there under several: `pip` of `pip3`, `gradle` of `gradlew`. Others have their own.
-pub(super) fn stem(name: &str) -> &str {
-    if let Some((_, stem)) = RENAMED.iter().find(|(renamed, _)| *renamed == name) {
-        return stem;
-    }
-    let stem = without_version(name);
-    let has_version =
-        stem != name && (VERSIONED.contains(&stem) || RENAMED.iter().any(|(_, of)| *of == stem));
-    if has_version { stem } else { name }
-}
-
-/// Whether two names are those of one program: `pip3` and `pip`, `gradlew` and `gradle`.
-pub(super) fn is_same(one: &str, other: &str) -> bool {
-    stem(one) == stem(other)
-}
-
-/// A name without the version at its end.
-pub(super) fn without_version(name: &str) -> &str {
-    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-')
 }
 
 /// Whether a program is known to run its operands.
@@ -496,6 +463,11 @@ pub(super) fn takes_data(words: &[Word], more_arguments: bool) -> bool {
         return read_only::sed_edits_only(words, more_arguments);
     }
     DATA.contains(&name.as_ref()) || read_only::only_read(words, more_arguments)
+}
+
+/// Whether a part may run its input: `sftp` does behind a `!`, although its words are data.
+pub(super) fn may_run_input(part: &Part) -> bool {
+    !takes_data(&part.words, part.more_arguments) || name(&part.words).is_some_and(|name| name == "sftp")
 }
 
 /// Whether a part may run its input or the files that it names.

@@ -87,7 +87,7 @@ pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
         let held = if is_held(pattern.leading(), &words, false) { Match::Perhaps } else { Match::No };
         found = found.max(held);
     }
-    if !part.texts.is_empty() && !programs::takes_data(&part.words, part.more_arguments) {
+    if !part.texts.is_empty() && programs::may_run_input(part) {
         let is_editor = programs::name(&part.words).is_some_and(|name| programs::is_editor(&name));
         found = found.max(of_input(pattern, &part.texts, is_editor).min(Match::Perhaps));
     }
@@ -367,7 +367,7 @@ fn typed_text(words: &[Word]) -> Option<String> {
 /// program, and without the options before the words that the rule names.
 fn forms(leading: &[String], words: &[Word]) -> Vec<(Vec<Word>, Match)> {
     let Some(name) = words.first().and_then(Word::literal) else { return Vec::new() };
-    let plain = base(&name);
+    let plain = programs::plain_name(&name);
     let mut bases = vec![Cow::Borrowed(plain)];
     if let Some(wanted) = leading.first().filter(|wanted| base(wanted) != plain) {
         // A program per subcommand, such as git-push.

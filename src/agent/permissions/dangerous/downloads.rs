@@ -374,7 +374,7 @@ pub(super) enum Script {
 pub(super) fn script(words: &[Word], holds: &dyn Fn(&Word) -> bool) -> Script {
     let Some(first) = words.first() else { return Script::None };
     let Some(name) = first.literal() else { return Script::Unknown };
-    let program = base(&name);
+    let program = programs::plain_name(&name);
     let arguments = words.get(1..).unwrap_or_default();
     if EVALUATING.contains(&program) {
         let literals: Option<Vec<Cow<'_, str>>> = arguments.iter().map(Word::literal).collect();

@@ -23,7 +23,7 @@ pub(super) const CLIENTS: &[Program] = &[
     plain("hg", words!("--config --tool -t --editor bisect extdiff debugshell")),
     plain("incus", words!("exec console shell alias")),
     plain("ipfs", words!("daemon")),
-    plain("jj", words!("util git fix config --config --config-file --tool")),
+    plain("jj", words!("util git fix run config --config --config-file --config-toml --tool")),
     plain("linode-cli", words!("ssh")),
     plain("lxc", words!("exec console shell alias")),
     plain("mc", words!("")),

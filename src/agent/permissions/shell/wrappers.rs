@@ -1,7 +1,7 @@
 //! Unwraps commands that run another one: `env`, `xargs`, `find -exec`, `sh -c` and others.
 
 use super::words::{Piece, Word};
-use crate::permissions::programs::base;
+use crate::permissions::programs::plain_name;
 use crate::permissions::subcommands::has;
 
 /// The effect of a command.
@@ -127,7 +127,7 @@ const UNSEEN: [(&str, &str); 12] = [
 pub(super) fn is_judged(words: &[Word]) -> bool {
     let name = words.first().and_then(Word::literal).unwrap_or_default();
     let options = || words.iter().skip(1);
-    match base(&name) {
+    match plain_name(&name) {
         "find" | "parallel" => true,
         // It reads the file that `-a` names.
         "xargs" | "gxargs" => options().any(|word| {
@@ -145,7 +145,7 @@ pub(super) fn is_judged(words: &[Word]) -> bool {
 /// Whether further arguments may make it run another command.
 pub(super) fn runs_arguments(words: &[Word]) -> bool {
     let name = words.first().and_then(Word::literal).unwrap_or_default();
-    let name = base(&name);
+    let name = plain_name(&name);
     let is_wrapper = WRAPPERS.iter().any(|wrapper| wrapper.name == name);
     is_wrapper
         || SHELLS.iter().any(|(shell, _)| *shell == name)
@@ -159,7 +159,10 @@ pub(super) fn unwrap(words: &[Word]) -> CommandEffect {
     let Some(name) = first.literal() else {
         return doubt("the name of the command is only known when it runs");
     };
-    let name = base(&name);
+    let name = plain_name(&name);
+    if ["mapfile", "readarray"].contains(&name) && only_reads_lines(words) {
+        return CommandEffect::Plain;
+    }
     if let Some((_, text)) = UNSEEN.iter().find(|(unseen, _)| *unseen == name) {
         return doubt(text);
     }
@@ -184,6 +187,14 @@ pub(super) fn unwrap(words: &[Word]) -> CommandEffect {
             wrapper.map_or(CommandEffect::Plain, |wrapper| plain(words, wrapper))
         }
     }
+}
+
+/// Whether `mapfile` has no option with which it runs a text for the lines that it reads.
+fn only_reads_lines(words: &[Word]) -> bool {
+    let Some(start) = skip_options(words, "dnOsu", &[]) else { return false };
+    let is_known =
+        |word: &Word| word.literal().is_some_and(|text| !text.starts_with('-') || !text.contains(['C', 'c']));
+    words.get(1..start.min(words.len())).unwrap_or_default().iter().all(is_known)
 }
 
 /// Skips options; returns the index of the first operand. `None` if one of them is unknown before it runs.

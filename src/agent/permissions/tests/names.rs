@@ -38,6 +38,10 @@ const DENIED: &[(&str, &[&str])] = &[
     ("pacman -S", &["pacman --sync x", "pacman -Sy x"]),
     ("git tag -d", &["git tag --delete x"]),
     ("git branch -D", &["git branch -Dr x", "git branch -d -f x"]),
+    ("git push", &["git.exe push", "/mnt/c/Git/cmd/git.exe -C x push", "env git.exe push"]),
+    ("npm publish", &["npm.cmd publish", "node /usr/lib/node_modules/npm/bin/npm-cli.js publish"]),
+    ("curl", &["curl.exe x", "echo a | xargs curl.exe"]),
+    ("rm", &["grm x", "uu-rm x", "gtimeout 5 grm x", "genv rm x", "find . -exec grm {} +"]),
 ];
 
 #[test]
@@ -47,16 +51,25 @@ fn a_subcommand_is_denied_by_each_of_its_names() {
         check(&rules, PermissionMode::Auto, Deny, commands);
     }
     let asked = [
+        ("rm", "sftp h <<< '!rm x'"),
+        ("rm", "printf '!rm x\n' | sftp h"),
+        ("rm", "jj --config-toml 'ui.pager=\"rm x\"' log"),
+        ("rm", "jj run 'rm x'"),
+        ("rm", "cargo eval 'rm x'"),
+        ("curl", "gh cs ssh -c x 'curl y'"),
+        ("rm", "echo rm x | /proc/self/exe"),
         ("tmux kill-server", "tmux kill-ser"),
         ("ip link delete", "ip link del x"),
         ("ip link delete", "ip l d x"),
         ("gem push", "gem pus x"),
     ];
-    for (rule, command) in asked {
+    for (rule, text) in asked {
         let rules = permissions(&[(&format!("bash({rule} *)"), Deny)]);
-        check(&rules, PermissionMode::Auto, Ask, &[command]);
+        assert!(command(&rules, PermissionMode::Auto, text).verdict >= Ask, "{text}");
     }
     let others = [
+        ("rm", "sftp h <<< 'get rm.txt'"),
+        ("rm", "./game x"),
         ("helm uninstall", "helm upgrade x"),
         ("yarn install", "yarn test"),
         ("bundle install", "bundle exec rake"),
