@@ -69,6 +69,11 @@ const FREE: &[&str] = &[
     "awk 'NR>1 && NR<5' x",
     "awk 'NR > 2 || /include/ { print $1 }' x",
     "awk '{ if ($1 >= 2 || $2) print }' x",
+    "awk '{print $1 \"|\" $2}' x; awk '/a|b/' x; awk -F: '{print $1 \" -> \" $2}' x",
+    "awk '{gsub(/<[^>]*>/,\"\"); print}' x",
+    "mapfile -t l < x; readarray l < x; mapfile -d '' -t -n 3 l < x; echo \"${l[0]}\"",
+    "IFS=: read -ra p <<< \"$PATH\"",
+    "git branch -r --contains HEAD; git branch -a --merged main",
     "gzip -dc x.gz; gunzip -c x.gz; xz -l x.xz",
     "nm a.out; readelf -a a.out; objdump -d a.out; shuf x; factor 12; cal; locale; echo 1+1 | bc",
     "ls -la",
@@ -118,6 +123,8 @@ const FREE: &[&str] = &[
 ];
 
 const ASKED: &[&str] = &[
+    "awk '{x = /\"/; print > \"f\"}' y", "awk '{print \"a\" | \"sh\"}' y", "mapfile -C x -c 1 l < y",
+    "mapfile -tCx l < y", "mapfile -t PATH < y", "mapfile -t 'a[$(x)]' < y", "IFS=: x", "IFS=: env read x",
     "awk 'NR>1 { print > \"x\" }' y", "awk 'NR>1 || \"id\" | getline' y", "git branch -l x",
     "git branch --list -D x", "git tag -l -d x", "gzip x", "gunzip x.gz", "xz -dk x.xz", "shuf -o x y",
     "nm --plugin=./x y", "diff3 --diff-program=./x a b c", "cargo tree --config x",

@@ -36,7 +36,9 @@ const fn with(name: &'static str, flags: &'static str, operands: Operands) -> Bu
     Builtin { name, flags, valued: "", operands }
 }
 
-const BUILTINS: [Builtin; 25] = [
+const BUILTINS: [Builtin; 27] = [
+    Builtin { name: "mapfile", flags: "t", valued: "dnOsu", operands: Operands::Names },
+    Builtin { name: "readarray", flags: "t", valued: "dnOsu", operands: Operands::Names },
     with(":", "", Operands::Any),
     with("true", "", Operands::Any),
     with("false", "", Operands::Any),
@@ -250,9 +252,9 @@ fn test(name: &str, arguments: &[Word]) -> Option<String> {
 /// Whether a part that may not be read-only may run any command within the shell: builtins that evaluate
 /// their arguments, and variables that the shell or every program obeys.
 pub(in crate::permissions) fn evaluates(part: &Part) -> bool {
-    const BUILTINS: [&str; 14] = [
-        "test", "[", "printf", "unset", "read", "declare", "typeset", "local", "export", "readonly", "let",
-        "getopts", "set", "hash",
+    const BUILTINS: [&str; 16] = [
+        "test", "[", "printf", "unset", "read", "mapfile", "readarray", "declare", "typeset", "local",
+        "export", "readonly", "let", "getopts", "set", "hash",
     ];
     let name = part.words.first().and_then(Word::literal).unwrap_or_default();
     let is_path = |name: &String| {

@@ -121,16 +121,25 @@ fn listing(subcommand: &str, arguments: &[Word]) -> bool {
             .iter()
             .all(|word| known.contains(word) || word.starts_with("--sort=") || word.starts_with("--format="))
     };
-    let lists = |known: &[&str]| {
+    let lists_behind = |known: &[&str], more: &[&str]| {
+        let is_known = |word: &&str| known.contains(word) || more.contains(word);
         words.iter().any(|word| known.contains(word))
             && words
                 .iter()
-                .all(|word| known.contains(word) || word.starts_with("--sort=") || !word.starts_with('-'))
+                .all(|word| is_known(word) || word.starts_with("--sort=") || !word.starts_with('-'))
     };
+    let lists = |known: &[&str]| lists_behind(known, &[]);
     let only_names = |words: &[&str]| words.iter().skip(1).all(|word| !word.starts_with('-'));
     match (subcommand, words.as_slice()) {
         // With these, operands are patterns or commits, and nothing is made.
-        ("branch", _) if lists(&["--list", "--contains", "--no-contains", "--merged", "--no-merged"]) => true,
+        ("branch", _)
+            if lists_behind(
+                &["--list", "--contains", "--no-contains", "--merged", "--no-merged"],
+                &["-r", "-a", "-v", "-vv", "--remotes", "--all", "--verbose", "--no-color"],
+            ) =>
+        {
+            true
+        }
         ("tag", _) if lists(&["-l", "--list", "--contains", "--merged", "--no-merged", "--points-at"]) => {
             true
         }

@@ -100,6 +100,8 @@ pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<
     let is_plain = |name: &&String| {
         is_harmless_variable(name)
             || forms::shows_at_once(name, part)
+            // It splits what is read, and nothing else.
+            || *name == "IFS" && part.outer.is_empty() && part.words.first().is_some_and(|word| word.literal().as_deref() == Some("read"))
             || is_of_shell && builtins::stays_in_shell(name)
     };
     if let Some(name) = part.assigned.iter().find(|name| !is_plain(name)) {

@@ -201,6 +201,8 @@ pub(super) fn awk(arguments: &[Word], more_arguments: bool) -> Option<String> {
     };
     const WAYS_OUT: [&str; 10] =
         ["system", "|", ">", "getline", "@", "close", "fflush", "ARGV", "ARGC", "PROCINFO"];
+    let code = awk_code(&program);
+    let program = code.as_deref().unwrap_or(&program);
     // Operators that only compare: before the first brace, there is no action that could write.
     let (patterns, actions) = program.split_at(program.find('{').unwrap_or(program.len()));
     let actions = without_comparisons(actions);
@@ -215,6 +217,58 @@ pub(super) fn awk(arguments: &[Word], more_arguments: bool) -> Option<String> {
     }
     excluded_option(operands, "fiEelo", &["file", "include", "load"])
         .map(|option| format!("awk gets {option}"))
+}
+
+/// An awk program without the contents of its texts, regular expressions and comments; `None` if it is uncertain
+/// whether a `/` divides, or where one of them ends.
+fn awk_code(program: &str) -> Option<String> {
+    let (mut code, mut chars) = (String::new(), program.chars());
+    // The text up to its end, with a backslash before what does not end it.
+    let inner = |chars: &mut std::str::Chars<'_>, end: char| {
+        let mut text = String::new();
+        loop {
+            match chars.next()? {
+                '\n' => return None,
+                '\\' => text.extend(chars.next().filter(|c| *c != '\n').map(|_| '.')),
+                c if c == end => return Some(text),
+                c => text.push(c),
+            }
+        }
+    };
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => {
+                inner(&mut chars, '"')?;
+                code.push_str("\"\"");
+            }
+            '#' => {
+                chars.by_ref().find(|c| *c == '\n');
+                code.push('\n');
+            }
+            '\\' => return None,
+            '/' => {
+                let before = code.trim_end_matches([' ', '\t']);
+                match before.chars().next_back() {
+                    None | Some('~' | '(' | ',' | '!' | '{' | '}' | ';' | '&' | '|' | '\n') => {
+                        let pattern = inner(&mut chars, '/')?;
+                        // Where a bracket expression with `]` or `/` ends, versions of awk disagree.
+                        let is_open = pattern.rfind('[') > pattern.rfind(']');
+                        if is_open
+                            || pattern.contains("[]")
+                            || pattern.contains("[^]")
+                            || pattern.contains("[:")
+                        {
+                            return None;
+                        }
+                        code.push('0');
+                    }
+                    Some(_) => return None,
+                }
+            }
+            c => code.push(c),
+        }
+    }
+    Some(code)
 }
 
 /// The actions of an awk program without `>` in parentheses, which compares. With what may be a regular expression or
@@ -244,7 +298,26 @@ fn without_comparisons(actions: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::only_prints;
+    use super::{awk_code, only_prints};
+
+    #[test]
+    fn texts_of_awk_are_no_code() {
+        for (program, code) in [
+            ("{print $1 \" > \" $2}", "{print $1 \"\" $2}"),
+            ("/a|b/ {print} # > x", "0 {print} \n"),
+            ("{gsub(/<[^>]*>/, \"\\\"|\")}", "{gsub(0, \"\")}"),
+            ("$1 ~ /x\\/>/ {print > \"f\"}", "$1 ~ 0 {print > \"\"}"),
+        ] {
+            assert_eq!(awk_code(program).as_deref(), Some(code), "{program}");
+        }
+        for program in [
+            "{x = /\"/; print > \"f\"}", "{print $1 / 2}", "{if (x) /\"/; print > \"f\"}", "/[^]/]/",
+            "/[/]/ {print}", "{print \"a\n > b\"}", "{print \"a}", "/[]/\"]/ {print > \"f\"}",
+            "{print \\\n > x}",
+        ] {
+            assert_eq!(awk_code(program), None, "{program}");
+        }
+    }
 
     #[test]
     fn scripts_of_sed_that_only_print() {
