@@ -111,10 +111,21 @@ const OTHERS: [Other; 59] = [
     ("taucode", TAU, ProtectedKind::Tau),
 ];
 /// Settings with a command that a program runs later, and subcommands that write such settings, see [`super::dangerous::services`].
-const SETTINGS: [(&str, &str); 26] = [
+const SETTINGS: [(&str, &str); 36] = [
     ("gh", "config set pager|editor|browser"),
     ("aws", "configure set =CREDENTIAL_PROCESS"),
     ("kubectl oc", "config set-credentials --exec-command"),
+    ("kubectl oc", "config set"),
+    ("kubectl oc", "krew install|upgrade"),
+    ("helm", "plugin install|update"),
+    ("docker", "plugin install|enable"),
+    ("composer", "config -g|--global"),
+    ("composer", "global require|install|update|config"),
+    ("rustup", "default ./*|../*|/*|~*"),
+    ("rustup", "toolchain link"),
+    // They store keys.
+    ("cargo docker podman nerdctl npm pnpm yarn terraform tofu vault oc az heroku helm", "login|adduser"),
+    ("gh glab fly flyctl gcloud hf", "auth login"),
     ("sysctl", "kernel.core_pattern=*|kernel.modprobe=*|kernel/core_pattern=*|kernel/modprobe=*"),
     ("bundle", "config --global"),
     ("bundle", "config set mirror.*"),
