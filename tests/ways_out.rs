@@ -42,7 +42,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.path();
         match path.is_dir() {
             true => files(&path, found),
-            false => found.extend(path.extension().is_some_and(|end| end == "jsonl").then_some(path.clone())),
+            false => found.extend(path.extension().is_some_and(|end| end == "jsonl").then_some(path)),
         }
     }
 }
