@@ -4,6 +4,7 @@
 
 mod key_places;
 mod places;
+mod processes;
 mod system_places;
 mod table;
 
@@ -110,6 +111,9 @@ pub(super) fn protected_kind(
     own: &[PathBuf],
     is_used: Use,
 ) -> Option<ProtectedKind> {
+    if processes::shows_process(path) {
+        return Some(ProtectedKind::Keys);
+    }
     let homes = homes(places);
     path.forms().find_map(|path| kind(path, &homes, own, is_used))
 }
@@ -216,6 +220,9 @@ pub(super) fn may_be_protected(
     };
     if own.iter().any(|folder| in_folder(folder)) {
         return Some(ProtectedKind::Tau);
+    }
+    if processes::may_show_process(path) {
+        return Some(ProtectedKind::Keys);
     }
     let lower = path.to_lowercase();
     let below = |home: &&Path| {
@@ -414,6 +421,19 @@ mod tests {
             ("/w/id_rsa.pub", "", ""),
             ("/h/.aws/credentials", "keys", "keys"),
             ("/w/src/key.rs", "", ""),
+            ("/proc/1/environ", "keys", "keys"),
+            ("/proc/1/../1/mem", "keys", "keys"),
+            ("/proc/1/task/1/environ", "keys", "keys"),
+            ("/proc/1/fd/3", "keys", "keys"),
+            ("/proc/1/fd", "keys", "keys"),
+            ("/proc/1/map_files/1-2", "keys", "keys"),
+            ("/proc/1/auxv", "keys", "keys"),
+            ("/proc/1/status", "", ""),
+            ("/proc/1/task/1/stat", "", ""),
+            ("/proc/self/environ", "", ""),
+            ("/proc/thread-self/environ", "", ""),
+            ("/proc/meminfo", "", ""),
+            ("/w/proc/1/environ", "", ""),
         ] {
             assert_eq!(kinds(path), [read, write], "{path}");
         }
@@ -462,6 +482,14 @@ mod tests {
             ("/h/w/$", "", ""),
             ("/etc/cron*/x", "", "startup"),
             ("/etc/$", "keys", "git"),
+            ("/proc/*/environ", "keys", "keys"),
+            ("/proc/$/environ", "keys", "keys"),
+            ("/proc/1/task/*/mem", "keys", "keys"),
+            ("/proc/*/fd/*", "keys", "keys"),
+            ("/proc/?/env*", "keys", "keys"),
+            ("/proc/$/status", "", ""),
+            ("/proc/*/stat", "", ""),
+            ("/proc/self/fd/*", "", ""),
         ] {
             assert_eq!(kinds(path), [read, write], "{path}");
         }
