@@ -139,7 +139,14 @@ fn the_settings_of_other_version_control_systems_stay() {
     needs!(has_mounts());
     let place = repository();
     user(&place, "mkdir -p .hg .sl .jj/repo; echo mine >.sl/config");
-    let script = "echo x >.hg/hgrc; echo x >.jj/repo/config.toml; echo x >.sl/config; mv .hg h; mkdir .hg; echo x >.hg/hgrc";
+    user(
+        &place,
+        "mkdir -p vendor/.hg old/.hg; printf '[hooks]\\nx = y\\n' | tee vendor/.hg/hgrc >old/.hg/hgrc",
+    );
+    let script = "echo x >.hg/hgrc; echo x >.jj/repo/config.toml; echo x >.sl/config; mv .hg h; mkdir .hg; echo x >.hg/hgrc; \
+                  mkdir -p d/e/.hg d/.jj/repo _darcs/prefs x/.sl c/.hg l; echo x >d/e/.hg/hgrc; echo x >d/.jj/repo/config.toml; \
+                  echo 'ALL posthook x' >_darcs/prefs/defaults; echo x >l/hgrc; ln -s ../l x/.hg; \
+                  printf '[paths]\\ndefault = /x\\n' >c/.hg/hgrc; echo more >>vendor/.hg/hgrc; mv old older";
     let said = text(&place.script(WRITE, script).stderr);
     assert!(said.contains("the sandbox blocked"), "{said}");
     assert!(
@@ -147,6 +154,61 @@ fn the_settings_of_other_version_control_systems_stay() {
         "{said}"
     );
     assert_eq!(user(&place, "cat .sl/config"), "mine\n");
+    for gone in
+        ["d/e/.hg/hgrc", "d/.jj/repo/config.toml", "_darcs/prefs/defaults", "x/.hg", "vendor/.hg/hgrc"]
+    {
+        assert!(!place.work.join(gone).exists(), "{gone}");
+    }
+    for stays in ["c/.hg/hgrc", "older/.hg/hgrc"] {
+        assert!(place.work.join(stays).exists(), "{stays}");
+    }
+}
+
+#[test]
+fn a_workspace_without_a_repository_is_watched_too() {
+    needs!(has_mounts() && has_program("git"));
+    let evil = "git init -q .; git config core.fsmonitor \"touch $OUT/canary;false\"";
+    let hidden = "mkdir .hg; printf '[hooks]\\nupdate = x\\n' >.hg/hgrc";
+    for (flags, is_run) in [(&["--sandbox", "off"][..], true), (WRITE, false)] {
+        let place = repository();
+        user(&place, "rm -rf .git");
+        place.script(flags, evil);
+        let said = text(&place.script(flags, hidden).stderr);
+        user(&place, "git status");
+        assert_eq!(place.outside.join("canary").exists(), is_run, "{flags:?}");
+        assert_eq!(place.work.join(".hg/hgrc").exists(), is_run, "{flags:?}");
+        assert_eq!(said.contains("hgrc.blocked-"), !is_run, "{said}");
+    }
+}
+
+#[test]
+fn a_folder_that_git_takes_for_a_repository_runs_nothing_whatever_its_name() {
+    needs!(has_mounts() && has_program("git"));
+    let config = "printf '[core]\\nrepositoryformatversion=0\\nbare=false\\nworktree=%s\\nfsmonitor=\"touch %s/canary;false\"\\n' \
+                  $PWD/d $OUT";
+    let plans = [
+        format!("mkdir -p d/objects d/refs; echo 'ref: refs/heads/main' >d/HEAD; {config} >d/config"),
+        format!(
+            "mkdir -p o/objects o/refs; echo 'ref: refs/heads/main' | tee d/HEAD >o/HEAD; {config} >o/config; echo ../o >d/commondir"
+        ),
+        format!("git init -q --bare known; mv known/* d/; {config} >d/config"),
+    ];
+    for plan in plans {
+        for (flags, is_run) in [(&["--sandbox", "off"][..], true), (WRITE, false)] {
+            let place = repository();
+            user(&place, "mkdir d; echo >d/x; git add d; git commit -qm d");
+            let said = text(&place.script(flags, &plan).stderr);
+            user(&place, "cd d && git status");
+            assert_eq!(place.outside.join("canary").exists(), is_run, "{flags:?} {plan}");
+            assert_eq!(said.contains("HEAD.blocked-"), !is_run, "{said}");
+            assert!(place.work.join("d/x").exists());
+        }
+    }
+    let place = repository();
+    let output =
+        place.script(WRITE, "git clone -q --mirror . m; git init -q --bare b; cd b; git config user.name x");
+    assert_eq!(text(&output.stderr), "");
+    assert!(place.work.join("m/HEAD").exists() && place.work.join("b/HEAD").exists());
 }
 
 /// Files that a command creates in a repository, which git may obey.

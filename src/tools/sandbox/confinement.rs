@@ -131,7 +131,7 @@ impl Confinement {
         } else {
             Vec::new()
         };
-        let watch = RepositoryWatch::new(&roots);
+        let watch = RepositoryWatch::new(&roots, &policy.workspace);
         let child = InChild { mounts, rules, filters, powers: kept_powers() };
         Ok(Confinement { guard, watch, child: Some(child) })
     }
@@ -274,7 +274,7 @@ impl Confinement {
         let seatbelt = super::support::Support::here().seatbelt;
         let profile =
             if seatbelt { super::seatbelt::profile(policy, around.terminal) } else { String::new() };
-        let watch = RepositoryWatch::new(&policy.roots());
+        let watch = RepositoryWatch::new(&policy.roots(), &policy.workspace);
         Ok(Confinement { guard: Guard::NotNeeded, watch, profile })
     }
 

@@ -20,6 +20,7 @@ mod git_search;
 #[cfg(target_os = "linux")]
 mod mounts;
 mod nested_git;
+mod other_systems;
 mod protected;
 mod repository_watch;
 pub mod seatbelt;

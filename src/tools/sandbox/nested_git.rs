@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 /// The largest index that is read, in bytes.
 const MAX_INDEX: u64 = 512 * 1024 * 1024;
 /// The largest configuration file that is read, in bytes.
-const MAX_CONFIG: u64 = 256 * 1024;
+pub(super) const MAX_CONFIG: u64 = 256 * 1024;
 /// The maximum time for git to read or change an index.
 pub(super) const LONGEST: Duration = Duration::from_secs(10);
 /// The maximum depth of nested submodules.
@@ -40,7 +40,7 @@ const PLAIN: [(&str, &[&str]); 13] = [
         ),
     ),
     ("extensions", &["objectformat"]),
-    ("remote", crate::words!("fetch prune pushurl tagopt url")),
+    ("remote", crate::words!("fetch mirror prune pushurl tagopt url")),
     ("branch", crate::words!("description merge pushremote rebase remote")),
     ("user", &["*"]),
     ("advice", &["*"]),
@@ -182,6 +182,14 @@ impl NestedGit {
     }
 }
 
+impl NestedGit {
+    /// Looks at a folder that is a repository itself.
+    pub(super) fn of_folder(dir: &Path) -> Option<Self> {
+        let found = dir.symlink_metadata().ok()?;
+        Some(NestedGit { numbers: vec![(found.dev(), found.ino())], doubts: doubts_of(dir, 0) })
+    }
+}
+
 /// The doubts about repositories, by the numbers of these.
 #[derive(Debug, Default)]
 pub(super) struct KnownDoubts(HashMap<(u64, u64), BTreeSet<String>>);
@@ -298,7 +306,7 @@ fn other_settings(text: &[u8], settings: &[(&str, &[&str])]) -> Vec<String> {
 }
 
 /// The content of a regular file that is not too large; never blocks.
-fn read(path: &Path, limit: u64) -> Option<Vec<u8>> {
+pub(super) fn read(path: &Path, limit: u64) -> Option<Vec<u8>> {
     read_capped(path, limit).ok()
 }
 

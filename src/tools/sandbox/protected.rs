@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::SandboxPolicy;
 use super::nested_git::git_links;
+use super::{SandboxPolicy, other_systems};
 use crate::paths;
 use crate::regular_files::read_text;
 
@@ -15,9 +15,6 @@ const GIT: [&str; 7] =
     *crate::words!("hooks config config.worktree modules commondir info/attributes objects/info/alternates");
 /// The corresponding names in the folder of a working tree.
 const WORKING_TREE: [&str; 4] = ["config.worktree", "commondir", "gitdir", "modules"];
-/// Settings of other version control systems at a root, which name programs.
-pub(super) const OF_OTHERS: [&str; 4] =
-    [".hg/hgrc", ".hg/hgrc-not-shared", ".sl/config", ".jj/repo/config.toml"];
 /// The size limit of a file that names a folder, in bytes.
 const MAX_LINK: u64 = 64 * 1024;
 
@@ -110,7 +107,7 @@ fn of_repository(root: &Path) -> Vec<PathBuf> {
         let files = tops.chain(submodules(dir, root)).map(|top| top.join(".git"));
         paths.extend(files.filter(|git| exists(git) && !is_repository(git)));
     }
-    paths.extend(OF_OTHERS.map(|name| root.join(name)).into_iter().filter(|path| exists(path)));
+    paths.extend(other_systems::files_at(root));
     // A file or link that points to the repository, or a folder that is not a repository yet.
     let own = root.join(".git");
     if exists(&own) && !is_repository(&own) {

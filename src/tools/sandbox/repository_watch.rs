@@ -11,6 +11,7 @@ use rustix::fs::Access;
 
 use super::git_names::{BLOCKED, unknown_entries};
 use super::nested_git::{self, GitLinks, IndexVersion, KnownDoubts, NestedGit};
+use super::other_systems::KnownSettings;
 use super::unfinished::{Check, FILES};
 use super::{git_search, protected};
 use crate::file_at::FileAt;
@@ -41,8 +42,14 @@ pub(super) struct RepositoryWatch {
     nested: KnownDoubts,
     /// The folders that hold the repositories of submodules, which are protected.
     modules: Vec<PathBuf>,
-    /// The missing settings of other version control systems.
-    missing: Vec<PathBuf>,
+    /// The workspace, which is searched also if it is not a repository.
+    workspace: Option<PathBuf>,
+    /// Whether it had no `.git`.
+    is_without_git: bool,
+    /// The writable roots.
+    roots: Vec<PathBuf>,
+    /// The settings of other version control systems.
+    others: KnownSettings,
 }
 
 #[derive(Debug)]
@@ -94,44 +101,83 @@ impl Tree {
 }
 
 impl RepositoryWatch {
-    /// Records the state of the repositories at these writable roots.
-    pub(super) fn new(roots: &[PathBuf]) -> Self {
+    /// Records the state of the repositories at these writable roots, and in the workspace if it is one of them.
+    pub(super) fn new(roots: &[PathBuf], workspace: &Path) -> Self {
         let of = |root: &PathBuf| {
             let found = protected::repositories(root).into_iter();
             found.map(|dir| Repository::new(dir, root.clone())).collect::<Vec<_>>()
         };
-        let settings = roots.iter().flat_map(|root| protected::OF_OTHERS.map(|name| root.join(name)));
-        let has_folder = |path: &PathBuf| path.parent().is_some_and(exists);
-        let missing = settings.filter(|path| has_folder(path) && !exists(path)).collect();
         let repositories: Vec<Repository> = roots.iter().flat_map(of).collect();
         let trees = repositories.iter().flat_map(|repository| &repository.trees);
         let modules = trees.map(|tree| tree.dir.join("modules")).filter(|modules| exists(modules)).collect();
-        let mut watch = RepositoryWatch { repositories, missing, modules, nested: KnownDoubts::default() };
-        watch.nested = watch.nested_repositories(&watch.indexes()).into_values().collect();
+        let workspace = Some(paths::identity(workspace)).filter(|workspace| roots.contains(workspace));
+        let is_without_git = workspace.as_ref().is_some_and(|workspace| !exists(&workspace.join(".git")));
+        let mut watch = RepositoryWatch {
+            repositories,
+            modules,
+            workspace,
+            is_without_git,
+            roots: roots.to_vec(),
+            ..RepositoryWatch::default()
+        };
+        let indexes = watch.indexes();
+        let found = watch.search(&indexes);
+        let nested = watch.nested_repositories(&indexes, &found);
+        let others = KnownSettings::new(&found.of_others);
+        watch.nested = nested.into_values().collect();
+        watch.others = others;
         watch
     }
 
     /// Undoes forbidden changes and returns them.
     pub(super) fn settle(&self) -> Vec<UndoneChange> {
-        let appeared = self.missing.iter().filter(|path| remove(path)).cloned().map(UndoneChange::from);
         let mut undone: Vec<UndoneChange> = self.repositories.iter().flat_map(Repository::settle).collect();
-        undone.extend(self.settle_nested_repositories());
-        undone.extend(appeared);
+        let indexes = self.indexes();
+        let found = self.search(&indexes);
+        let planted = self.others.planted(&found.of_others).into_iter();
+        undone.extend(self.settle_nested_repositories(indexes, &found));
+        undone.extend(planted.map(put_away));
         undone
     }
 
+    /// The repositories in the working trees and the workspace, and the roots that may have settings.
+    fn search(&self, indexes: &[Index<'_>]) -> git_search::Repositories {
+        let mut outer: Vec<&PathBuf> =
+            indexes.iter().map(|index| &index.top).chain(&self.workspace).collect();
+        outer.sort();
+        // In order, what is within a folder comes after it.
+        outer.dedup_by(|later, earlier| later.starts_with(&**earlier));
+        let mut all = git_search::Repositories::default();
+        for top in outer {
+            let found = git_search::repositories_in(top);
+            let may_be = |nested: &PathBuf| nested != top || self.is_without_git;
+            all.with_git.extend(found.with_git.into_iter().filter(may_be));
+            let is_watched = |dir: &PathBuf| self.repositories.iter().any(|watched| watched.dir == *dir);
+            all.bare.extend(found.bare.into_iter().filter(|dir| !is_watched(dir)));
+            all.of_others.extend(found.of_others);
+        }
+        let others = self.roots.iter().filter(|root| !all.of_others.contains(root)).cloned();
+        let others: Vec<PathBuf> = others.collect();
+        all.of_others.extend(others);
+        all
+    }
+
     /// Keeps git from entering repositories that the command has made or changed, if it would run something in there.
-    fn settle_nested_repositories(&self) -> Vec<UndoneChange> {
-        let indexes = self.indexes();
-        let nested = self.nested_repositories(&indexes).into_iter();
+    fn settle_nested_repositories(
+        &self,
+        indexes: Vec<Index<'_>>,
+        found: &git_search::Repositories,
+    ) -> Vec<UndoneChange> {
+        let nested = self.nested_repositories(&indexes, found).into_iter();
+        // Without its `HEAD`, git takes no folder for a repository.
         let planted: BTreeSet<PathBuf> =
-            nested.filter(|(_, nested)| self.nested.is_new(nested)).map(|(top, _)| top).collect();
-        let git = planted.iter().map(|top| top.join(".git"));
-        let undone = git.map(|path| block(&path).unwrap_or_else(|| path.into())).collect();
+            nested.filter(|(_, nested)| self.nested.is_new(nested)).map(|(key, _)| key).collect();
+        let undone = planted.iter().cloned().map(put_away).collect();
         for Index { repository, dir, top, links } in indexes {
             let before = repository.trees.iter().find(|tree| tree.dir == dir).map(|tree| &tree.links);
             let is_added = |link: &&PathBuf| {
-                planted.contains(&top.join(link)) && !before.is_some_and(|before| before.contains(*link))
+                planted.contains(&top.join(link).join(".git"))
+                    && !before.is_some_and(|before| before.contains(*link))
             };
             let added: Vec<&PathBuf> = links.iter().filter(is_added).collect();
             if !added.is_empty() {
@@ -141,24 +187,26 @@ impl RepositoryWatch {
         undone
     }
 
-    /// The repositories within the working trees of those that are watched: those that an index names, and others, which
-    /// a commit may name.
-    fn nested_repositories(&self, indexes: &[Index<'_>]) -> BTreeMap<PathBuf, NestedGit> {
+    /// The repositories within the working trees of those that are watched, and in the workspace: those that an index
+    /// names, and others, which a commit may name or the user enter. They have the files by which git finds them.
+    fn nested_repositories(
+        &self,
+        indexes: &[Index<'_>],
+        found: &git_search::Repositories,
+    ) -> BTreeMap<PathBuf, NestedGit> {
         let watched = self.repositories.iter().map(|repository| repository.dir.clone());
         let watched: Vec<PathBuf> = watched.chain(self.modules.iter().cloned()).collect();
-        let mut outer: Vec<&PathBuf> = indexes.iter().map(|index| &index.top).collect();
-        outer.sort();
-        // In order, what is within a folder comes after it.
-        outer.dedup_by(|later, earlier| later.starts_with(&**earlier));
         let in_index = indexes.iter().flat_map(|Index { top, links, .. }| {
             // The command may have written both the index and the place of the tree.
             let tops = links.iter().map(move |link| top.join(link));
             tops.filter(move |nested| paths::identity(nested).starts_with(top))
         });
-        let tops: BTreeSet<PathBuf> =
-            outer.into_iter().flat_map(|top| git_search::nested_tops(top)).chain(in_index).collect();
-        let find = |top: PathBuf| NestedGit::find(&top, &watched).map(|nested| (top, nested));
-        tops.into_iter().filter_map(find).collect()
+        let tops: BTreeSet<PathBuf> = found.with_git.iter().cloned().chain(in_index).collect();
+        let with_git = tops
+            .into_iter()
+            .filter_map(|top| NestedGit::find(&top, &watched).map(|nested| (top.join(".git"), nested)));
+        let bare = found.bare.iter().filter_map(|dir| Some((dir.join(HEAD), NestedGit::of_folder(dir)?)));
+        with_git.chain(bare).collect()
     }
 
     /// The indexes of the repositories, as they are now.
@@ -312,6 +360,12 @@ impl Repository {
     }
 }
 
+/// Renames a file, or if a link leads to it the folder that it is in, so that no program finds it, if that can be done.
+fn put_away(path: PathBuf) -> UndoneChange {
+    let above = || path.ancestors().skip(1).find(|above| above.is_symlink()).and_then(block);
+    block(&path).or_else(above).unwrap_or_else(|| path.into())
+}
+
 /// Renames a file or folder so that git does not find it, if that can be done.
 fn block(path: &Path) -> Option<UndoneChange> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -455,7 +509,7 @@ mod tests {
         let elsewhere = folder.path().join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();
         fs::write(elsewhere.join("attributes"), "* diff=x\n").unwrap();
-        let watch = RepositoryWatch::new(&[folder.path().to_path_buf()]);
+        let watch = RepositoryWatch::new(&[folder.path().to_path_buf()], folder.path());
         assert!(watch.settle().is_empty(), "nothing was changed");
         let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, git.join(at)).unwrap();
         let changes: [(&str, &dyn Fn()); 9] = [

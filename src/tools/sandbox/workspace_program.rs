@@ -2,20 +2,38 @@
 //!
 //! These are hooks, MCP servers and status lines from the workspace, which then run in the sandbox of the
 //! commands. A program counts if a word of its command may be a file that commands can change: the program
-//! itself, the script of an interpreter, a configuration. Anything uncertain counts.
+//! itself, the script of an interpreter, a configuration. An installed program counts, too, unless it is known to obey
+//! no file of the directory that it starts in. Anything uncertain counts.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
 
 use super::{SandboxPolicy, protected};
 use crate::paths;
 
 /// The maximum number of links followed for a name.
 const MAX_LINKS: usize = 40;
-/// Programs that obey files in the current directory without being given their names.
-const RUNNERS: &[&str] = crate::words!(
-    "ant bun bundle cargo composer deno direnv dotnet gmake go gradle hatch just lein make meson mise \
-     mix mvn ninja npm npx pdm pnpm poetry pre-commit rake rye task tox uv yarn"
+/// Programs that run nothing that the present directory says. Words after them may be other programs.
+const HEEDLESS: &[&str] = crate::words!(
+    "[ afplay alias aplay awk base32 base64 basename bash beep bg busctl busybox cal canberra-gtk-play cat cd chgrp chmod \
+     chown chrt cksum clear cmp column comm command cp csplit curl cut dash date dbus-send dd df diff dig dir dircolors \
+     dirname doas du dunstify echo egrep env espeak expand expr factor false fg fgrep file find fish flock fmt fold \
+     free gawk gdbus getconf getent getopts grep gunzip gzip hash head host hostid hostname iconv id install ionice \
+     ip jobs join journalctl jq kdialog kill killall ksh link ln logger loginctl logname ls lsof mail mailx mawk md5sum \
+     mkdir mkfifo mknod mktemp more mv nc ncat netcat nice nl nohup notify-send nproc nslookup numfmt od osascript paplay \
+     paste pathchk pbcopy pbpaste pgrep pidof ping pkill play pr printenv printf ps ptx pw-play pwd qdbus read readlink \
+     realpath renice rev rm rmdir rsync say scp sed sendmail seq setsid sftp sh sha1sum sha256sum sha512sum shred shuf \
+     sleep sort spd-say split sqlite3 ssh ssh-add stat stdbuf stty sudo sum sync systemctl systemd-cat tac tail taskset \
+     tee terminal-notifier test time timeout tmux touch tput tr true truncate tsort tty type ulimit umask unalias uname \
+     unexpand uniq unlink uptime users vdir wait wall wc wget which who whoami wl-copy wl-paste write xargs xclip \
+     xmessage xsel xxd xz yes zcat zenity zsh zstd"
+);
+/// Those that run what their arguments say.
+const LAUNCHERS: &[&str] = crate::words!(
+    "bash busybox chrt command dash doas env find fish flock ionice ksh nice nohup setsid sh ssh stdbuf sudo taskset \
+     time timeout tmux xargs zsh"
 );
 /// Interpreters that load modules from the current directory for code given as an argument.
 const INTERPRETERS: [&str; 6] = ["lua", "node", "perl", "php", "python", "ruby"];
@@ -47,7 +65,11 @@ impl SandboxPolicy {
     ) -> bool {
         let roots = self.roots();
         let place = Place { policy: self, roots: &roots, start };
-        !roots.is_empty() && place.runs(program, &arguments.into_iter().collect::<Vec<_>>())
+        let arguments: Vec<&str> = arguments.into_iter().collect();
+        let launches = || LAUNCHERS.contains(&name_of(program));
+        !roots.is_empty()
+            && (place.runs(program, &arguments)
+                || launches() && self.can_change_script(start, &arguments.join(" ")))
     }
 
     /// Like [`Self::can_change_program`], for a text that a shell runs.
@@ -86,6 +108,16 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
     text.split(SEPARATORS).filter(|word| !word.is_empty())
 }
 
+fn name_of(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Whether a program is an interpreter, with or without its version.
+fn is_version(name: &str, interpreter: &str) -> bool {
+    let version = name.strip_prefix(interpreter);
+    version.is_some_and(|rest| rest == "js" || rest.chars().all(|c| c.is_ascii_digit() || "-.".contains(c)))
+}
+
 struct Place<'a> {
     policy: &'a SandboxPolicy,
     roots: &'a [PathBuf],
@@ -94,13 +126,28 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn runs(&self, program: &str, arguments: &[&str]) -> bool {
-        let name = program.rsplit('/').next().unwrap_or(program);
-        let reads_directory = RUNNERS.contains(&name)
-            || INTERPRETERS.iter().any(|interpreter| name.starts_with(interpreter))
-                && self.has_no_script(arguments);
-        (reads_directory && self.is_changeable(&self.start.cwd.join(name)))
-            || self.is_program(program)
+        let name = name_of(program);
+        let may_obey_directory = || match INTERPRETERS.iter().any(|interpreter| is_version(name, interpreter))
+        {
+            true => self.has_no_script(arguments),
+            false => !HEEDLESS.contains(&name) && self.is_installed(program),
+        };
+        self.is_program(program)
             || arguments.iter().any(|word| self.names_changeable(word))
+            || self.is_changeable(&self.start.cwd.join(name)) && may_obey_directory()
+    }
+
+    /// True if it is a program in a folder of `PATH`. What lies elsewhere is the user's own.
+    fn is_installed(&self, program: &str) -> bool {
+        let mut folders = std::env::split_paths(self.start.path.unwrap_or_default());
+        let is_program = |file: &Path| file.is_file() && access(file, Access::EXEC_OK).is_ok();
+        match program.contains('/') {
+            true => {
+                let path = paths::resolve(self.start.cwd, program);
+                is_program(&path) && folders.any(|folder| path.parent() == Some(&*folder))
+            }
+            false => folders.any(|folder| is_program(&self.start.cwd.join(folder).join(program))),
+        }
     }
 
     /// True if an interpreter with these arguments may run something else than a script that they name.
@@ -172,13 +219,13 @@ impl Place<'_> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::super::SandboxLevel;
     use super::*;
 
     /// Scripts that run something of the workspace.
-    const OF_WORKSPACE: [&str; 29] = [
+    const OF_WORKSPACE: [&str; 37] = [
         "./hook.sh", "sh hook.sh", "sh ./hook.sh >/dev/null", "WORK/hook.sh --quick", "python3 tools/x.py",
         "python3 tools/not-there-yet.py", "python3 -m tools.x", "node -e 'require(1)'",
         "python3 -mchecks.lint", "python3 -Bm checks.lint", "python3 -Wignore -Bc1",
@@ -186,7 +233,8 @@ mod tests {
         "true && sh 'hook.sh'", "true >log; sh hook.sh", "true >log && sh >log hook.sh", "cd tools; ls",
         "OTHER/link", "./out", "sh TMP/t", "OTHER/hook --config=tools/x.py",
         "\"$CLAUDE_PROJECT_DIR\"/hook.sh", "sh `echo x`", "sh h*", "make lint", "npm run lint",
-        "OTHER/hook && cargo fmt",
+        "OTHER/hook && cargo fmt", "pytest -q", "OTHER/pytest -q", "env A=1 pytest", "nox-3", "phpunit",
+        "date; timeout 5 pytest", "sh -c pytest", "jq . | xargs npm",
     ];
 
     #[test]
@@ -199,6 +247,10 @@ mod tests {
         }
         for file in ["work/tools/x.py", "work/hook.sh", "other/x.py", "other/hook", "temporary/t"] {
             fs::write(root.join(file), "").unwrap();
+        }
+        for program in ["pytest", "npm", "make", "cargo", "phpunit", "nox-3", "date", "jq", "notify-send"] {
+            fs::write(other.join(program), "").unwrap();
+            fs::set_permissions(other.join(program), fs::Permissions::from_mode(0o755)).unwrap();
         }
         symlink(work.join("hook.sh"), other.join("link")).unwrap();
         symlink(other.join("hook"), work.join("out")).unwrap();
@@ -225,6 +277,8 @@ mod tests {
             "hook.sh",
             "jq -r .tool_input.command",
             "notify-send done",
+            "date +%s >>OTHER/log; curl -s https://x | jq .a; logger -t tau done",
+            "printf x | cat; echo hook finished",
             "OTHER/hook",
             "hook",
             "python3 OTHER/x.py",
@@ -239,6 +293,9 @@ mod tests {
         let policy = policy(SandboxLevel::WorkspaceWrite);
         assert!(policy.can_change_program(start, "python3", ["server with spaces/x.py"]));
         assert!(policy.can_change_program(start, "./hook.sh", []));
+        assert!(policy.can_change_program(start, "sh", ["-c", "cd /; pytest -q"]));
+        assert!(policy.can_change_program(start, "env", ["pytest"]));
+        assert!(!policy.can_change_program(start, "jq", ["pytest"]));
         assert!(!policy.can_change_program(start, "python3", [other.join("x.py").to_str().unwrap()]));
         // A file in the workspace that commands cannot change.
         fs::write(work.join(".git/HEAD"), "").unwrap();
