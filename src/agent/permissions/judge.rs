@@ -5,6 +5,7 @@ mod devices;
 mod fed;
 pub(super) mod files;
 mod found;
+mod home_files;
 mod listings;
 mod texts;
 mod unknown;

@@ -446,6 +446,37 @@ fn a_rule_on_reading_all_files_is_about_tools_that_find_them() {
 }
 
 #[test]
+fn a_file_that_a_tool_writes_is_asked_about_if_it_is_hidden_or_not_what_it_seems() {
+    let stage = Stage::new();
+    let none = stage.permissions(&[]);
+    let (cwd, home) = (stage.work(), stage.root().join("home"));
+    let judged = |mode: PermissionMode, path: &str| {
+        let access = Access { writes: vec![cwd.join(path)], ..Access::default() };
+        let facts = CallFacts {
+            mode,
+            tool: "write",
+            access: &access,
+            read_only: false,
+            cwd: &cwd,
+            home: Some(&home),
+        };
+        none.judge(&facts).verdict
+    };
+    for mode in [PermissionMode::Edits, PermissionMode::Auto] {
+        for path in [
+            "f\u{200b}.txt", "a/\u{202e}x", ".git\u{200c}/config", "\u{e0041}x", "../.quiltrc",
+            "../.yarn/bin/x",
+        ] {
+            assert_eq!(judged(mode, path), Ask, "{path:?}");
+        }
+        for path in ["f.txt", "\u{e9}t\u{e9}.txt", ".prettierrc", "\u{65e5}\u{672c}.md"] {
+            assert_eq!(judged(mode, path), Allow, "{path:?}");
+        }
+    }
+    assert_eq!(judged(PermissionMode::Auto, "../.cache/x/y"), Allow);
+}
+
+#[test]
 fn a_folder_that_a_tool_names_is_judged_with_what_is_in_it() {
     let stage = Stage::new();
     let rules = stage.permissions(&[("read(**/.env)", Deny)]);

@@ -21,6 +21,15 @@ use crate::permissions::words_as_paths::{NamedPath, Naming, PathMention, Scene};
 use crate::permissions::{CallFacts, Verdict, folders, links, suggest, writers};
 use tau_protocol::approval::{ApprovalReason, PermissionMode};
 use tau_tools::access::{Access, DeniedUse};
+use tau_tools::invisible::unseen_characters;
+
+/// The finding for a path with characters that cannot be seen: it is another file than it seems.
+fn unseen_in(path: &Path) -> Option<Finding> {
+    let (_, unseen) = unseen_characters(path.to_str()?).next()?;
+    let text = format!("a character that cannot be seen: U+{:04X}", u32::from(unseen));
+    let reason = ApprovalReason { text, path: Some(path.to_owned()), ..ApprovalReason::default() };
+    Some(Finding { verdict: Verdict::Ask, reason, ..Finding::default() })
+}
 
 /// Tools of tau that check every file they find with [`tau_tools::access::FileFilter`].
 pub(super) const SEARCHING_TOOLS: [&str; 3] = ["grep", "find", "ls"];
@@ -44,6 +53,10 @@ impl Judge<'_> {
             }
         }
         self.check_protected_path(&judged, is_used, findings);
+        if is_used == Use::Write {
+            findings.extend(unseen_in(path));
+            self.check_home_file(&judged, findings);
+        }
         if is_used == Use::Read && !SEARCHING_TOOLS.contains(&call.tool) && links::is_folder(&judged.real) {
             self.inside(&judged, Use::Read, &Search::default(), false, Some(call.tool), findings);
         }
@@ -461,7 +474,12 @@ impl Judge<'_> {
         for (path, how) in named.chain(through.iter().map(|path| (path, Naming::Through))) {
             self.check_path_rules(path, is_used, None, how, findings);
             match path {
-                NamedPath::Known(path) => self.check_protected_path(path, is_used, findings),
+                NamedPath::Known(path) => {
+                    self.check_protected_path(path, is_used, findings);
+                    if is_used == Use::Write {
+                        self.check_home_file(path, findings);
+                    }
+                }
                 NamedPath::Partly(text) => self.check_protected_text(text, is_used, findings),
             }
         }

@@ -28,6 +28,45 @@ fn a_pattern_is_about_a_place_whose_name_it_writes_out() {
     stage.check(&none, PermissionMode::Auto, &[Ask], &["cp -r plain/* *", "mv plain *", "cp config.toml */"]);
 }
 
+/// Writes to places that no table names.
+#[test]
+fn dot_files_of_the_home_directory_are_asked_about_whatever_their_name() {
+    let stage = Stage::new();
+    let none = stage.permissions(&[]);
+    let asked = [
+        "echo x > ~/.rhosts",
+        "cp a.txt ~/.latexmkrc",
+        "tee ~/.quiltrc < a.txt",
+        "ln -s a.txt ~/.justfile",
+        "mv a.txt ~/.rye/shims/x",
+        "mkdir -p ~/.wakatime",
+        "cp a.txt ~/.config/chezmoi/chezmoi.toml",
+        "echo x >> ../.oilrc",
+        "sed -i s/a/b/ ~/.tool-versions",
+        "cp a.txt ~/miniconda3/bin/x",
+        "cp a.txt ~/.cache/pre-commit/x",
+        "cp a.txt ~/.config/user-tmpfiles.d/x.conf",
+        "touch ~/node_modules/x.js",
+        "install a.txt ~/.yarn/bin/x",
+    ];
+    stage.check(&none, PermissionMode::Auto, &[Ask], &asked);
+    let others = [
+        "echo x > .envrc.example",
+        "cp a.txt ~/notes.txt",
+        "mkdir -p ~/.cache/x && cp a.txt ~/.cache/x/",
+        "touch .prettierrc",
+        "cp a.txt ~/.cargo/registry/x",
+        "rm -rf ~/.npm/_cacache",
+        "cp ~/.rhosts a.txt",
+        "cp ~/.tool-versions .",
+        "cat ~/.justfile",
+        "echo x > plain/.hidden",
+        "cp a.txt /tmp/.x",
+        "ls -a ~ > out.txt",
+    ];
+    stage.check(&none, PermissionMode::Auto, &[Allow], &others);
+}
+
 #[test]
 fn a_rule_on_editing_covers_what_a_search_finds() {
     let stage = Stage::new();

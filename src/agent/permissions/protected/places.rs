@@ -495,6 +495,13 @@ const OF_USERS: &[PlaceRow] = &[
     (Startup, "calcurse(1), hooks", words!("~/.calcurse/hooks ~/.config/calcurse")),
     (Startup, "taskrc(5), hooks.location", &["~/.taskrc"]),
     (Startup, "XDG Base Directory Specification: in PATH", &["~/.local/bin"]),
+    (
+        Startup,
+        "conda init: read by shells, in PATH",
+        words!("~/miniconda3 ~/anaconda3 ~/miniforge3 ~/mambaforge"),
+    ),
+    (Startup, "Node.js, Modules: loading from node_modules folders", &["~/node_modules"]),
+    (Startup, "pre-commit: cached hooks", &["~/.cache/pre-commit"]),
     (Startup, "Debian, /etc/skel/.profile: in PATH", &["~/bin"]),
     (Startup, "in PATH by custom", &["~/.bin"]),
     (Startup, "Topgrade, custom commands", words!("~/.config/topgrade.toml ~/.topgrade.toml")),

@@ -2,6 +2,8 @@
 //!
 //! They may contain keys. A call may look at its own process, but not at others.
 
+use std::path::Path;
+
 use crate::permissions::path_pattern::JudgedPath;
 use crate::permissions::path_text::{self, PathText};
 
@@ -12,21 +14,23 @@ const WITHOUT_PLACE: &str = " (deleted)";
 
 /// Whether a path is such a file of another process, also by a link to it.
 pub(super) fn shows_process(path: &JudgedPath) -> bool {
-    let real = path.real.as_os_str().as_encoded_bytes();
-    path.forms().any(|form| {
-        let Some(process) = form.strip_prefix("/proc").ok().and_then(|rest| rest.to_str()) else {
-            return false;
-        };
+    let shows = |form: &Path| {
+        let process = form.strip_prefix("/proc").ok().and_then(Path::to_str)?;
         let mut names = process.split('/');
-        let Some(number) = names.next().and_then(|name| name.parse::<u32>().ok()) else { return false };
+        let number = names.next()?.parse::<u32>().ok()?;
         // `self` leads to tau while tau looks, to the program itself when that does.
         let is_own = form != path.plain && number == std::process::id();
         let name = match names.next() {
             Some("task") => names.nth(1),
             name => name,
         };
-        !is_own && name.is_some_and(|name| SHOWN.contains(&name))
-    }) || path.real != path.plain && real.ends_with(WITHOUT_PLACE.as_bytes()) && !path.real.exists()
+        (!is_own && SHOWN.contains(&name?)).then_some(())
+    };
+    let leads_to_nothing = || {
+        let is_unnamed = path.real.as_os_str().as_encoded_bytes().ends_with(WITHOUT_PLACE.as_bytes());
+        is_unnamed && path.real != path.plain && !path.plain.starts_with("/proc") && !path.real.exists()
+    };
+    path.forms().any(|form| shows(form).is_some()) || leads_to_nothing()
 }
 
 /// Whether a path that is not fully known may be one.

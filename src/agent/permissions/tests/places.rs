@@ -58,6 +58,7 @@ const STARTED: &[&str] = &[
     "~/.config/hg/hgrc",
     "~/.config/sapling/sapling.conf",
     ".sl/config",
+    "~/.config/x.conf",
     "~/.local/share/nushell/x/autoload/x.nu",
     "~/.radare2rc",
     "~/.config/radare2/rc",
@@ -89,7 +90,7 @@ const STARTED: &[&str] = &[
 const ORDINARY: &[&str] = tau_tools::words!(
     ".vscode/launch.json .gitignore .gitattributes .github/workflows/x.yml .npmrc .tool-versions .env \
      conftest.py Makefile root/.bashrc home/x/bin/y src/mise/x.rs lefthook/x.go /tmp/bin/x /srv/x \
-     ~/notes.txt ~/Documents/x.txt ~/.cache/x ~/.config/x.conf"
+     ~/notes.txt ~/Documents/x.txt ~/.cache/x"
 );
 
 #[test]

@@ -117,6 +117,9 @@ impl Judge<'_> {
         let is_folder = links::is_folder(&path.real);
         if counts && (how != Naming::InText || self.is_far(path)) && (is_folder || !lists) {
             self.check_protected_path(path, is_used, findings);
+            if how == Naming::Word && is_used == Use::Write {
+                self.check_placed_file(part, path, findings);
+            }
         }
         if how == Naming::Word && counts && is_folder {
             let is_touched = if only_reads || is_copied { Use::Read } else { Use::Write };
