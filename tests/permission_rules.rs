@@ -114,7 +114,7 @@ fn what_undo_keeps_is_protected() {
             "{text}"
         );
     }
-    assert!(tau("~/.local/share/other/x").contains("in mode auto: allow"));
+    assert!(tau("~/.local/state/other/x").contains("in mode auto: allow"));
 }
 
 #[test]
@@ -229,8 +229,14 @@ fn arguments_that_name_files_are_judged_as_words_of_commands() {
         (serde_json::json!({ "glob": "**/*.rs", "fields": "*" }), "allow"),
         (serde_json::json!({ "regex": "^fn main\\(.*\\) \\{$", "json": "{\"a\": [1]}" }), "allow"),
         (serde_json::json!({ "progress": "100%", "sql": "select * from a" }), "allow"),
-        (serde_json::json!({ "title": "Read the settings from .env", "body": "see\n.env" }), "allow"),
-        (serde_json::json!({ "title": "Fix migrations/1.sql", "labels": ["bug", "env"] }), "allow"),
+        (
+            serde_json::json!({ "title": "Read the settings from .env", "body": "the settings\nare in\n.env" }),
+            "allow",
+        ),
+        (
+            serde_json::json!({ "title": "Fix the file migrations/1.sql now", "labels": ["bug", "env"] }),
+            "allow",
+        ),
         (serde_json::json!({ "url": "https://example.com/a/.env", "query": "migration notes" }), "allow"),
         (serde_json::json!({ "count": 3, "is": true, "none": null }), "allow"),
     ] {
@@ -239,6 +245,50 @@ fn arguments_that_name_files_are_judged_as_words_of_commands() {
         let (text, errors, _) = place.tau(&tested);
         assert!(text.contains(&format!("in mode auto: {verdict}")), "{call}: {text}{errors}");
     }
+    for part in [
+        "@.env", "\"./.env\"", ".env:1", ".env:1:2", ".env#L1", ".env?x=1", ".env,a", "a .env", "cat .env",
+        "HEAD:.env", "vscode://file/ROOT/.env", "file:///ROOT/%252eenv", "%252eenv", "{\"path\":\".env\"}",
+        "{\"a\":\"{\\\"b\\\":\\\".env\\\"}\"}", "{\".env\": 1}", "--- a/.env", "\u{200b}.env",
+        "src/a.rs;.env", "$(cat .env)", "path=.env", "(.env)", "\\u002eenv", "see .env.", "`.env`",
+        "['.env']", "-d@.env", "a/migrations/1.sql",
+    ] {
+        let part = part.replace("ROOT", place.path("work").to_str().unwrap().trim_start_matches('/'));
+        for arguments in [serde_json::json!({ "x": part }), serde_json::json!({ "x": { &part: 1 } })] {
+            let call = arguments.to_string();
+            let tested = ["permissions", "test", "--permission-mode", "auto", "--tool", "mcp__fs__x", &call];
+            let (text, errors, _) = place.tau(&tested);
+            assert!(!text.contains("in mode auto: allow"), "{call}: {text}{errors}");
+        }
+    }
+}
+
+/// What the kernel shows of other processes is a key, for every tool, also behind a link.
+#[test]
+fn the_environment_of_other_processes_is_asked_about() {
+    let place = Place::new("", "");
+    let mut other = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let process = format!("/proc/{}", other.id());
+    std::os::unix::fs::symlink(format!("{process}/environ"), place.path("work/link")).unwrap();
+    let verdict = |mode: &str, tool: &str, subject: &str| {
+        let flags = ["permissions", "test", "--permission-mode", mode, "--tool", tool, subject];
+        let (text, errors, _) = place.tau(&flags);
+        let said =
+            text.split(&format!("in mode {mode}: ")).nth(1).unwrap_or_else(|| panic!("{text}{errors}"));
+        said.split_whitespace().next().unwrap().to_owned()
+    };
+    for mode in ["plan", "ask", "auto"] {
+        let memory = format!("{process}/task/{}/mem", other.id());
+        for path in [&format!("{process}/environ"), &memory, "link"] {
+            assert_eq!(verdict(mode, "grep", path), "ask", "{path}");
+            assert_eq!(verdict(mode, "read", path), "ask", "{path}");
+        }
+        assert_eq!(verdict(mode, "ls", &format!("{process}/fd")), "ask");
+        assert_eq!(verdict(mode, "read", &format!("{process}/status")), "allow");
+    }
+    assert_eq!(verdict("auto", "bash", &format!("cat {process}/environ")), "ask");
+    assert_eq!(verdict("auto", "bash", "cat /proc/self/environ"), "allow");
+    other.kill().unwrap();
+    other.wait().unwrap();
 }
 
 /// A rule on a tool that is not here does nothing. It is told, and no mistake: another project may have the tool.

@@ -4,6 +4,7 @@
 //! tool resolved them; symbolic links in them are not followed here.
 
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -77,12 +78,17 @@ impl Access {
     }
 }
 
-/// Adds the texts in a value, however deep.
+/// Adds the texts in a value, however deep, and the keys that are no plain names.
 fn add_texts(value: &Value, texts: &mut Vec<String>) {
     match value {
         Value::String(text) => texts.push(text.clone()),
         Value::Array(values) => values.iter().for_each(|value| add_texts(value, texts)),
-        Value::Object(fields) => fields.values().for_each(|value| add_texts(value, texts)),
+        Value::Object(fields) => {
+            let is_name =
+                |key: &&String| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+            texts.extend(fields.keys().filter(|key| !is_name(key)).cloned());
+            fields.values().for_each(|value| add_texts(value, texts));
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -96,6 +102,9 @@ pub trait FileFilter: Debug + Send + Sync {
 
     /// The reason why a file that the user names cannot be read, as the end of a sentence.
     fn denies(&self, path: &Path) -> Option<String>;
+
+    /// The rule that denies fetching anything from an address, whatever name leads to it.
+    fn denies_address(&self, address: IpAddr) -> Option<String>;
 
     /// Whether rules keep commands from files, so that there may be [`FileFilter::denied_files`]. Takes no time.
     fn has_denials(&self) -> bool;
@@ -160,6 +169,10 @@ impl FileFilter for AllFiles {
     }
 
     fn denies(&self, _: &Path) -> Option<String> {
+        None
+    }
+
+    fn denies_address(&self, _: IpAddr) -> Option<String> {
         None
     }
 

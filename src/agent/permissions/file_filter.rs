@@ -4,6 +4,7 @@
 //! unless the folder named by the call was approved for the same reason: then the user has allowed them.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ pub(crate) fn refusal(path: &Path, within: Option<&Path>, rules: Option<&dyn Fil
 struct ReadingRules {
     /// The deny and ask rules.
     rules: Vec<(Verdict, Rule)>,
+    /// The rules that deny hosts.
+    hosts: Vec<Rule>,
     unprotected: Vec<ProtectedKind>,
     own: Vec<PathBuf>,
     undo: Option<PathBuf>,
@@ -56,9 +59,12 @@ impl Permissions {
     pub fn file_filter(&self, cwd: &Path, home: Option<&Path>) -> Arc<dyn FileFilter> {
         let is_strict = |rule: &&super::RuleInForce| rule.list > Verdict::Allow;
         let of_paths = |rule: &Rule| matches!(rule.pattern(), Pattern::Path(_));
+        let denying = self.rules().iter().filter(|rule| rule.list == Verdict::Deny).map(|rule| &rule.rule);
+        let hosts = denying.filter(|rule| matches!(rule.pattern(), Pattern::Host(_))).cloned().collect();
         let rules = self.rules().iter().filter(is_strict).filter(|rule| of_paths(&rule.rule));
         let reading = ReadingRules {
             rules: rules.map(|rule| (rule.list, rule.rule.clone())).collect(),
+            hosts,
             unprotected: self.options().unprotected.clone(),
             own: self.options().own.clone(),
             undo: self.options().undo.clone(),
@@ -127,6 +133,13 @@ impl FileFilter for ReadingRules {
             path.real.ancestors().find_map(|path| denied.remove(path))
         })?;
         Some(format!("a rule denies reading it ({rule})"))
+    }
+
+    fn denies_address(&self, address: IpAddr) -> Option<String> {
+        let address = address.to_string();
+        let is_about =
+            |rule: &&Rule| matches!(rule.pattern(), Pattern::Host(host) if host.concerns(&address));
+        self.hosts.iter().find(is_about).map(Rule::to_string)
     }
 
     fn has_denials(&self) -> bool {

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::marks::mark_untrusted;
 use super::page::{self, FetchOutcome, Page, PageBody};
-use super::{WebState, address};
+use super::{WebState, activate, address};
 use tau_tools::counted::pluralize;
 use tau_tools::read::picture;
 use tau_tools::secret_cuts::SecretFinder;
@@ -53,6 +53,7 @@ impl WebFetch {
         if let Some(page) = kept {
             return Ok(page);
         }
+        activate(&self.shared.rules, &context.files);
         let fetched = page::fetch(url.clone(), &self.shared, &context.limits.secrets).await;
         match fetched
             .map_err(|why| ToolError::refused(format!("cannot fetch {}: {why}", page::short(&url))))?

@@ -14,7 +14,8 @@ mod page;
 mod parse;
 mod search;
 
-use std::sync::Arc;
+use std::net::IpAddr;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -29,7 +30,7 @@ use cache::PageCache;
 use fetch::WebFetch;
 use page::Limits;
 use search::WebSearchTool;
-use tau_tools::access::Access;
+use tau_tools::access::{Access, FileFilter};
 use tau_tools::user_error::UserError;
 use tau_tools::{AnyTool, Toolbox};
 
@@ -96,6 +97,24 @@ struct WebState {
     service: Http,
     keys: Option<Arc<Keys>>,
     cache: Mutex<PageCache>,
+    rules: ActiveRules,
+}
+
+/// The rules of the calls that are fetching something. An address that a rule of any of them denies is not connected to.
+type ActiveRules = Arc<Mutex<Vec<Weak<dyn FileFilter>>>>;
+
+/// Counts the rules of a call among those that are active.
+fn activate(rules: &ActiveRules, of_call: &Arc<dyn FileFilter>) {
+    let mut rules = rules.lock();
+    let own = Arc::downgrade(of_call);
+    rules.retain(|rules| rules.strong_count() > 0 && !rules.ptr_eq(&own));
+    rules.push(own);
+}
+
+/// The rule of a current call that denies an address.
+fn denying_rule(rules: &ActiveRules, address: IpAddr) -> Option<String> {
+    let rules = rules.lock();
+    rules.iter().filter_map(Weak::upgrade).find_map(|rules| rules.denies_address(address))
 }
 
 impl WebState {
@@ -108,8 +127,12 @@ impl WebState {
     ) -> Self {
         let options = Arc::new(Mutex::new(options));
         let current = Arc::clone(&options);
-        let guard: Guard =
-            Arc::new(move |host, address| address::admits(&current.lock().allow_private, host, address));
+        let rules = ActiveRules::default();
+        let active = Arc::clone(&rules);
+        let guard: Guard = Arc::new(move |host, address| {
+            denying_rule(&active, address).is_none()
+                && address::admits(&current.lock().allow_private, host, address)
+        });
         WebState {
             options,
             limits,
@@ -117,6 +140,7 @@ impl WebState {
             service: Http::new(network),
             keys,
             cache: Mutex::default(),
+            rules,
         }
     }
 }

@@ -6,7 +6,7 @@ use url::Url;
 
 use super::body::{ContentType, Kind};
 use super::marks::mark_untrusted;
-use super::{WebState, address, markdown};
+use super::{WebState, address, denying_rule, markdown};
 use crate::provider::http::guarded::{GuardedAnswer, GuardedFailure};
 use tau_tools::budget;
 use tau_tools::counted::pluralize;
@@ -100,7 +100,8 @@ pub(super) async fn fetch(
 async fn follow(mut url: Url, shared: &WebState, secrets: &SecretFinder) -> Result<FetchOutcome, UserError> {
     for _ in 0..=MAX_REDIRECTS {
         address::check_host(&url, &shared.options.lock().allow_private)?;
-        let answer = shared.http.get(&url, ACCEPT).await.map_err(|failure| describe(failure, &url))?;
+        let answer =
+            shared.http.get(&url, ACCEPT).await.map_err(|failure| describe(failure, &url, shared))?;
         let Some(target) = redirect(&answer, &url)? else {
             return complete(answer, url, shared, secrets).await;
         };
@@ -141,9 +142,12 @@ pub(super) fn short(url: &Url) -> String {
     if text.len() < url.as_str().len() { format!("{text}…") } else { text }
 }
 
-fn describe(failure: GuardedFailure, url: &Url) -> String {
+fn describe(failure: GuardedFailure, url: &Url, shared: &WebState) -> String {
     match failure {
-        GuardedFailure::Refused(address) => address::refusal(&address::host(url), Some(address)),
+        GuardedFailure::Refused(address) => match denying_rule(&shared.rules, address) {
+            Some(rule) => format!("{} leads to {address}, which a rule denies ({rule})", address::host(url)),
+            None => address::refusal(&address::host(url), Some(address)),
+        },
         GuardedFailure::Failed(failure) => failure.to_string(),
     }
 }

@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
+use crate::permissions::{Options, Permissions, RuleInForce, RuleSource, Verdict};
 use crate::provider::http::ProxyChoice;
 use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::scratch::Scratch;
@@ -178,6 +179,35 @@ async fn addresses_are_refused_before_and_after_they_are_resolved() {
     assert!(allowed.text(&format!("http://rebound.example:{port}/")).await.contains("secret"));
     let error = allowed.error(&format!("http://127.0.0.1:{port}/")).await;
     assert!(error.contains("private or local address"), "the name is allowed, not the address: {error}");
+}
+
+#[tokio::test]
+async fn an_address_that_a_rule_denies_is_not_reached_by_another_name() {
+    let (address, count) = serve(|_| page("secret")).await;
+    let url = format!("http://own.example:{}/", address.port());
+    let names = [("own.example", "127.0.0.1")];
+    for (rule, is_denied) in [
+        ("web_fetch(127.0.0.1)", true),
+        ("web_fetch(localhost)", true),
+        ("web_fetch(127.0.0.2)", false),
+        ("web_fetch(other.example)", false),
+    ] {
+        let mut bench = Bench::with("own.example", &names, Limits::default(), ProxyChoice::Never);
+        let rule =
+            RuleInForce { rule: rule.parse().unwrap(), list: Verdict::Deny, source: RuleSource::Session };
+        let permissions = Permissions::new(vec![rule], Options::default());
+        bench.context.files = permissions.file_filter(&bench.context.cwd, None);
+        if is_denied {
+            let error = bench.error(&url).await;
+            assert!(
+                error.contains("own.example leads to 127.0.0.1, which a rule denies (web_fetch("),
+                "{error}"
+            );
+        } else {
+            assert!(bench.text(&url).await.contains("secret"));
+        }
+    }
+    assert_eq!(count.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]
