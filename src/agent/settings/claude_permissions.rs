@@ -3,11 +3,15 @@
 //! Most are the same but for the name of the tool and the base of paths. Rules that cannot be translated are
 //! reported; if they deny or ask, all calls that they may be about need approval.
 
+use std::collections::HashSet;
+use std::fmt;
 use std::path::Path;
 
 use super::toml_file::line_of;
 use crate::permissions::{Rule, RuleInForce, RuleSource, Verdict, grant};
 use crate::settings::private_files::parse_json;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use tau_tools::compare::close_matches;
 use tau_tools::user_error::UserError;
@@ -28,12 +32,76 @@ const LIKE_BASH: [&str; 2] = ["powershell", "shell"];
 pub(super) fn settings_of(text: &str) -> Result<Map<String, Value>, (usize, String)> {
     let settings: Value =
         parse_json(text).map_err(|error| (error.line(), format!("this is not JSON: {error}")))?;
+    parse_json::<UniqueKeys>(text).map_err(|error| (error.line(), error.to_string()))?;
     let Value::Object(settings) = settings else {
         return Err((1, "these settings are not a JSON object".to_owned()));
     };
+    let is_near =
+        |name: &&String| !close_matches(&name.to_ascii_lowercase(), &["permissions"], 1, 0.85).is_empty();
+    if let Some(name) = settings.keys().filter(|name| *name != "permissions").find(is_near) {
+        let line = line_of(text, text.find(&format!("\"{name}\"")).unwrap_or_default());
+        return Err((line, format!("there is no `{name}`; did you mean `permissions`?")));
+    }
     match settings.get("permissions") {
         None | Some(Value::Null | Value::Object(_)) => Ok(settings),
         Some(_) => Err((line_in(text, "permissions", None), "`permissions` is not a JSON object".to_owned())),
+    }
+}
+
+/// A JSON value in which no object has the same key twice: one of the two would be lost.
+struct UniqueKeys;
+
+impl<'de> Deserialize<'de> for UniqueKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UniqueKeys)
+    }
+}
+
+impl<'de> Visitor<'de> for UniqueKeys {
+    type Value = Self;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
+        while items.next_element::<UniqueKeys>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self, A::Error> {
+        let mut keys = HashSet::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            entries.next_value::<UniqueKeys>()?;
+            if let Some(key) = keys.replace(key) {
+                return Err(serde::de::Error::custom(format!("`{key}` is there twice")));
+            }
+        }
+        Ok(self)
     }
 }
 
@@ -91,13 +159,11 @@ pub fn of_text(path: &Path, text: &str, whole: &str, owner: Owner) -> (Vec<RuleI
                 Owner::User { .. } if name == MODE => "; set `permission_mode` in tau's config.toml",
                 Owner::User { .. } | Owner::Project => "",
             };
-            let (line, lower) = (line_in(whole, name, None), name.to_ascii_lowercase());
-            let Some(meant) = close_matches(&lower, &LISTS.map(|(known, _)| known), 1, 0.7).first().copied()
-            else {
+            let line = line_in(whole, name, None);
+            let Some(why) = unknown_list(name, value) else {
                 report(&mut wrong, line, format!("permissions.{name} is not used by tau{remedy}"));
                 continue;
             };
-            let why = format!("there is no permissions.{name}; did you mean {meant}?");
             let (rule, problem) = unread(path, line, is_project, &why);
             rules.push(rule);
             wrong.push(problem);
@@ -145,6 +211,15 @@ pub fn of_text(path: &Path, text: &str, whole: &str, owner: Owner) -> (Vec<RuleI
         RuleSource::Session | RuleSource::Granted(_) => 0,
     });
     (rules, wrong)
+}
+
+/// The problem of a setting beside the known lists, if it may be a list of rules.
+fn unknown_list(name: &str, value: &Value) -> Option<String> {
+    let lower = name.to_ascii_lowercase();
+    match close_matches(&lower, &LISTS.map(|(known, _)| known), 1, 0.7).first() {
+        Some(meant) => Some(format!("there is no permissions.{name}; did you mean {meant}?")),
+        None => value.is_array().then(|| format!("permissions.{name} is a list that tau does not know")),
+    }
 }
 
 /// The line of an entry of a list, or of the list itself, from 1.
@@ -332,7 +407,20 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_asks_about_everything() {
-        for text in ["{", "", "[]", "{\"permissions\": []}", "{\"permissions\": {\"deny\": \"Bash\"}}"] {
+        for text in [
+            "{",
+            "",
+            "[]",
+            "{\"permissions\": []}",
+            "{\"permissions\": {\"deny\": \"Bash\"}}",
+            "{\"permissions\": {\"deny\": [\"Bash\"]}, \"permissions\": {\"allow\": []}}",
+            "{\"permissions\": {\"deny\": [\"Bash\"], \"deny\": []}}",
+            "{\"hooks\": {\"PreToolUse\": [], \"PreToolUse\": []}}",
+            "{\"Permissions\": {\"deny\": [\"Bash\"]}}",
+            "{\"permission\": {\"deny\": [\"Bash\"]}}",
+            "{\"permissions\": {\"denied\": [\"Bash\"]}}",
+            "{\"permissions\": {\"block\": [\"Bash\"]}}",
+        ] {
             for is_project in [false, true] {
                 let (rules, wrong) = read(text, is_project);
                 assert_eq!(rules, ["1 ask *"], "{text}");

@@ -12,7 +12,7 @@ use super::claude_permissions;
 use super::toml_errors::explain;
 use super::toml_file::{in_lines, line_of};
 use super::value::{ValueKind, plain_values};
-use crate::permissions::Rule;
+use crate::permissions::{Rule, grant};
 use crate::settings::private_files::parse_json;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
@@ -22,6 +22,7 @@ use strum::IntoStaticStr;
 use tau_tools::compare::close_matches;
 use tau_tools::shell_word::quote;
 use tau_tools::user_error::UserError;
+use tau_tools::{toolbox, words};
 
 /// The event of a hook.
 #[derive(IntoStaticStr)]
@@ -139,12 +140,29 @@ impl HookMatcher {
     }
 }
 
-/// Whether an expression needs a character that no name has: `Bash(git *)`, `Edit, Bash`.
+/// The names that tau's own tools have for hooks.
+pub(crate) const TOOL_NAMES: [&str; 13] = *words!(
+    "Bash Read Write Edit MultiEdit Grep Glob LS Task AskUserQuestion ExitPlanMode WebFetch WebSearch"
+);
+
+/// The tool that is meant by a matcher of names that no tool has. `folder` may have custom tools.
+fn meant_tool(matcher: &HookMatcher, folder: Option<&Path>) -> Option<&'static str> {
+    let HookMatcher::Names(names) = matcher else { return None };
+    let own = || toolbox::TABLE.iter().map(|row| row.name).chain(grant::FURTHER_TOOLS);
+    let meant = names.iter().map(|name| {
+        let is_known = TOOL_NAMES.contains(&name.as_str()) || own().any(|own| own == name);
+        let other_case = || own().find(|own| own.eq_ignore_ascii_case(name));
+        (!is_known).then(|| grant::intended_tool(name, folder).or_else(other_case)).flatten()
+    });
+    meant.collect::<Option<Vec<_>>>()?.first().copied()
+}
+
+/// Whether an expression needs a character that no name has: `Bash(git *)`, `Edit, Bash`, `/Bash/`.
 fn can_match_no_name(text: &str) -> bool {
     let is_quantifier = |behind: &str| behind.starts_with(|c: char| c.is_ascii_digit() || c == '}');
     let mut commas = text.split(',').skip(1);
     let is_plain = !text.contains(['[', '\\']) && !text.contains("(?");
-    is_plain && (text.contains([' ', ':']) || commas.any(|behind| !is_quantifier(behind)))
+    is_plain && (text.contains([' ', ':', '/']) || commas.any(|behind| !is_quantifier(behind)))
 }
 
 /// The effect of a hook's failure on its event.
@@ -243,7 +261,8 @@ pub fn of_toml(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<UserError>) {
                 .try_into()
                 .map_err(|error: toml::de::Error| explain(error.message()).into());
             let read = read.and_then(|hook| {
-                entry_of(event, HookCommand::Line(hook.command), hook.matcher, hook.timeout, hook.fail)
+                let command = HookCommand::Line(hook.command);
+                entry_of(event, command, hook.matcher, hook.timeout, hook.fail, path.parent())
             });
             match read {
                 Ok(hook) => hooks.push(hook),
@@ -373,7 +392,7 @@ fn json_entry(
         Some(arguments) => HookCommand::Program(command, arguments),
         None => HookCommand::Line(command),
     };
-    let entry = entry_of(event, command, matcher, timeout, hook.fail)?;
+    let entry = entry_of(event, command, matcher, timeout, hook.fail, None)?;
     Ok(HookEntry { condition, in_background, ..entry })
 }
 
@@ -383,6 +402,7 @@ fn entry_of(
     matcher: Option<String>,
     timeout: Option<u64>,
     fail: Option<HookFail>,
+    folder: Option<&Path>,
 ) -> Result<HookEntry, UserError> {
     let (HookCommand::Line(text) | HookCommand::Program(text, _)) = &command;
     if text.trim().is_empty() {
@@ -392,6 +412,11 @@ fn entry_of(
         return Err("the `timeout` needs at least 1 second".into());
     }
     let matcher = HookMatcher::new(&matcher.unwrap_or_default())?;
+    let is_of_calls = matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse);
+    if let Some(meant) = meant_tool(&matcher, folder).filter(|_| is_of_calls) {
+        let text = matcher.text();
+        return Err(format!("the matcher `{text}` matches no tool; did you mean `{meant}`?").into());
+    }
     Ok(HookEntry { event, matcher, command, condition: None, in_background: false, timeout, fail })
 }
 
@@ -478,13 +503,34 @@ mod tests {
     }
 
     #[test]
+    fn a_matcher_that_no_tool_has_is_a_problem() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("tools")).unwrap();
+        std::fs::write(folder.path().join("tools/shell.toml"), "").unwrap();
+        let faults = |event: &str, matcher: &str| {
+            let text = format!("[[hooks.{event}]]\nmatcher = \"{matcher}\"\ncommand = \"a\"\n");
+            of_toml(&folder.path().join("config.toml"), &text).1.len()
+        };
+        for matcher in ["Shell", "bsah", "Agent", "Ls", "read_file", "/Bash/", "Shell|Agent"] {
+            assert_eq!(faults("PreToolUse", matcher), 1, "{matcher}");
+        }
+        for matcher in [
+            "Bash", "bash", "LS", "shell", "Shell|Edit", "mcp__a__b", "mcp__.*", "my_tool", "TodoWrite",
+            "Task",
+        ] {
+            assert_eq!(faults("PostToolUse", matcher), 0, "{matcher}");
+        }
+        assert_eq!(faults("SessionStart", "startup") + faults("PreCompact", "auto"), 0);
+    }
+
+    #[test]
     fn matchers_are_names_or_patterns() {
         let matches = |text: &str, name: &str| HookMatcher::new(text).unwrap().matches(&[name]);
         assert!(matches("", "Bash") && matches("*", "Bash") && matches("Edit|Bash", "Bash"));
         assert!(!matches("Edit", "MultiEdit"), "plain words are whole names");
         assert!(matches("mcp__.*__write", "mcp__files__write") && matches("^Bas.$", "Bash"));
         assert!(!matches("mcp__.*", "Bash"));
-        for text in ["Bash(touch:*)", "BASH", "Edit, Bash", "Bash(git *)", "Edit,Write"] {
+        for text in ["Bash(touch:*)", "BASH", "Edit, Bash", "Bash(git *)", "Edit,Write", "/Bash/"] {
             assert!(HookMatcher::new(text).is_err(), "{text} matches no name");
         }
         assert!(matches("Ba(s|z)h", "Bash") && matches("B.{2,3}", "Bash") && matches("[^ ,]+", "Bash"));

@@ -138,5 +138,11 @@ mod tests {
         assert_eq!(from_hook("bash", &described), json!({"command": "ls"}));
         assert_eq!(of_tool("edit", &json!({"edits": [{}]})), "MultiEdit");
         assert_eq!(of_tool("edit", &json!({"edits": []})), "Edit");
+        let known = KNOWN.iter().map(|known| known.other).chain(["MultiEdit"]);
+        let mut known: Vec<&str> = known.collect();
+        let mut of_matchers = crate::settings::hooks::TOOL_NAMES.to_vec();
+        known.sort_unstable();
+        of_matchers.sort_unstable();
+        assert_eq!(known, of_matchers, "a matcher knows every name");
     }
 }
