@@ -1,4 +1,4 @@
-//! Finds known secrets in encoded forms: base64, hex, percent-encoded, reversed.
+//! Finds known secrets in encoded forms: base64, hex in words of any size, percent-encoded, reversed, in UTF-16.
 //!
 //! A form is a sequence of symbols. The text is read as symbols too, once per encoding: line ends, blanks and
 //! the separators of dumps are skipped, so a value is found wherever it was broken. The full comparison is
@@ -30,11 +30,24 @@ enum Encoding {
     Hex,
     /// Bytes, where `%41`, `\x41`, `\u0041` and `\/` each stand for one.
     Escaped,
+    /// Such bytes, where `%2541` stands for one, too.
+    EscapedTwice,
+    /// Bytes, where `=41` stands for one, and a line may end with `=`.
+    Quoted,
     /// Unencoded bytes.
     Plain,
 }
 
-const ENCODINGS: [Encoding; 4] = [Encoding::Base64, Encoding::Hex, Encoding::Escaped, Encoding::Plain];
+const ENCODINGS: [Encoding; 6] = [
+    Encoding::Base64,
+    Encoding::Hex,
+    Encoding::Escaped,
+    Encoding::EscapedTwice,
+    Encoding::Quoted,
+    Encoding::Plain,
+];
+/// The sizes of the words in which dumps print bytes with the last one first.
+const WORDS: [usize; 3] = [2, 4, 8];
 
 /// The symbol at a position of the text.
 enum Step {
@@ -52,7 +65,8 @@ impl Encoding {
         let one = |step| (step, at + 1);
         match self {
             Encoding::Plain => one(Step::Symbol(byte)),
-            Encoding::Escaped => match decode_escape(text, at) {
+            Encoding::Quoted if byte == b'=' && text.get(at + 1) == Some(&b'\n') => (Step::Passed, at + 2),
+            Encoding::Escaped | Encoding::EscapedTwice | Encoding::Quoted => match self.decode(text, at) {
                 Some((byte, length)) => (Step::Symbol(byte), at + length),
                 None => one(Step::Symbol(byte)),
             },
@@ -80,19 +94,64 @@ impl Encoding {
 
     fn forms(self, value: &[u8]) -> Vec<Vec<u8>> {
         let backwards: Vec<u8> = value.iter().rev().copied().collect();
+        // Both byte orders of UTF-16 have this in them.
+        let mut wide: Vec<u8> = value.iter().flat_map(|byte| [*byte, 0]).collect();
+        wide.pop();
         match self {
-            Encoding::Base64 => (0..3).map(|offset| base64(value, offset)).collect(),
-            Encoding::Hex => vec![value.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect()],
-            Encoding::Escaped => vec![value.to_vec(), backwards],
-            Encoding::Plain => vec![value.to_vec(), backwards],
+            Encoding::Base64 => {
+                let texts = [value, &*backwards, &*wide].into_iter();
+                let forms: Vec<Vec<u8>> =
+                    texts.flat_map(|text| (0..3).map(move |offset| base64(text, offset))).collect();
+                let turned = forms.iter().map(|form| form.iter().rev().copied().collect());
+                turned.collect::<Vec<_>>().into_iter().chain(forms).collect()
+            }
+            Encoding::Hex => {
+                let digits = |bytes: &[u8]| -> Vec<u8> {
+                    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect()
+                };
+                let plain = digits(value);
+                let turned = plain.iter().rev().copied().collect();
+                let in_words = WORDS
+                    .into_iter()
+                    .flat_map(|size| (0..size).flat_map(move |before| words_of_digits(value, size, before)));
+                [plain, turned, digits(&wide)].into_iter().chain(in_words).collect()
+            }
+            Encoding::Escaped | Encoding::EscapedTwice | Encoding::Quoted | Encoding::Plain => {
+                vec![value.to_vec(), backwards]
+            }
         }
     }
 
     /// Whether the text may contain forms that are not found by another encoding.
     fn may_be_in(self, text: &[u8]) -> bool {
-        let has_escape =
-            || memchr::memchr2_iter(b'%', b'\\', text).any(|at| decode_escape(text, at).is_some());
-        self != Encoding::Escaped || has_escape()
+        let has_escape = |mut marks: memchr::Memchr2<'_>| marks.any(|at| self.decode(text, at).is_some());
+        match self {
+            Encoding::Escaped => has_escape(memchr::memchr2_iter(b'%', b'\\', text)),
+            Encoding::Quoted => has_escape(memchr::memchr2_iter(b'=', b'=', text)),
+            Encoding::EscapedTwice => memchr::memmem::find(text, b"%25").is_some(),
+            Encoding::Base64 | Encoding::Hex | Encoding::Plain => true,
+        }
+    }
+
+    /// The byte of an escape at `at`, and the length of the escape.
+    fn decode(self, text: &[u8], at: usize) -> Option<(u8, usize)> {
+        let mark = match text.get(at..)? {
+            [b'=', ..] if self == Encoding::Quoted => 1,
+            _ if self == Encoding::Quoted => return None,
+            // The `%` is an escape itself.
+            [b'%', b'2', b'5', a, b, ..]
+                if self == Encoding::EscapedTwice && a.is_ascii_hexdigit() && b.is_ascii_hexdigit() =>
+            {
+                3
+            }
+            [b'%', ..] => 1,
+            [b'\\', b'x', ..] => 2,
+            [b'\\', b'u', b'0', b'0', ..] => 4,
+            [b'\\', b'/', ..] => return Some((b'/', 2)),
+            _ => return None,
+        };
+        let digit = |at: usize| text.get(at).map(|byte| HEX[usize::from(*byte)]).filter(|digit| *digit < 16);
+        Some((digit(at + mark)? << 4 | digit(at + mark + 1)?, mark + 2))
     }
 
     /// The symbols of bytes, where one byte is sufficient.
@@ -100,7 +159,7 @@ impl Encoding {
         match self {
             Encoding::Base64 => &BASE64,
             Encoding::Hex => &HEX,
-            Encoding::Escaped | Encoding::Plain => &[PASSED; 256],
+            Encoding::Escaped | Encoding::EscapedTwice | Encoding::Quoted | Encoding::Plain => &[PASSED; 256],
         }
     }
 }
@@ -116,6 +175,30 @@ fn base64(value: &[u8], offset: usize) -> Vec<u8> {
     (first..last).map(|symbol| (0..6).fold(0, |bits, at| bits << 1 | bit(symbol * 6 + at))).collect()
 }
 
+/// The digits of a value in words of this size, as they are printed when `before` bytes precede it in the first one.
+/// What fills the last word is unknown, or missing.
+fn words_of_digits(value: &[u8], size: usize, before: usize) -> Vec<Vec<u8>> {
+    let (first, rest) = value.split_at((size - before).min(value.len()));
+    let turned =
+        |bytes: &[u8]| -> Vec<u8> { bytes.iter().rev().flat_map(|byte| [byte >> 4, byte & 15]).collect() };
+    // The first symbols must be known.
+    let begins = first.len() * 2 >= START;
+    let mut digits = if begins { turned(first) } else { Vec::new() };
+    digits.extend(std::iter::repeat_n(ANY, if begins { before * 2 } else { 0 }));
+    let whole = rest.chunks_exact(size);
+    let last = whole.remainder();
+    whole.for_each(|word| digits.extend(turned(word)));
+    let mut ends = vec![Vec::new()];
+    if !last.is_empty() && digits.len() >= START {
+        ends.push(turned(last));
+        ends.push([vec![ANY; (size - last.len()) * 2], turned(last)].concat());
+    }
+    let forms = ends.into_iter().map(|end| [&*digits, &*end].concat());
+    forms.filter(|form| form.iter().filter(|digit| **digit != ANY).count() >= MIN_ENCODED * 2).collect()
+}
+
+/// Any symbol, in a form.
+const ANY: u8 = 253;
 /// Marks in the symbol tables: skipped, and in no form.
 const PASSED: u8 = 254;
 const OTHER: u8 = 255;
@@ -156,19 +239,6 @@ static HEX: [u8; 256] = {
     table
 };
 
-/// The byte of an escape at `at`, and the length of the escape.
-fn decode_escape(text: &[u8], at: usize) -> Option<(u8, usize)> {
-    let mark = match text.get(at..)? {
-        [b'%', ..] => 1,
-        [b'\\', b'x', ..] => 2,
-        [b'\\', b'u', b'0', b'0', ..] => 4,
-        [b'\\', b'/', ..] => return Some((b'/', 2)),
-        _ => return None,
-    };
-    let digit = |at: usize| text.get(at).map(|byte| HEX[usize::from(*byte)]).filter(|digit| *digit < 16);
-    Some((digit(at + mark)? << 4 | digit(at + mark + 1)?, mark + 2))
-}
-
 /// The length of the offset at the beginning of a dump's line, including its separator.
 fn offset(line: &[u8]) -> usize {
     let blanks = line.iter().take(4).take_while(|byte| **byte == b' ').count();
@@ -187,10 +257,18 @@ fn is_column(text: &[u8], at: usize) -> bool {
         b' ' if byte(at.checked_sub(1)) == b' ' && byte(at.checked_sub(2)).is_ascii_hexdigit() => {
             // `hexdump -C` also has two blanks between two halves.
             let next = text.get(at + 1..).unwrap_or_default();
-            !matches!(next, [a, b, b' ' | b'\n', ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
+            // `hexdump -x` has four between words.
+            let next = next.strip_prefix(b"  ").filter(|word| is_word(word, 4)).map_or(next, |_| b"00 ");
+            !is_word(next, 2)
         }
         _ => false,
     }
+}
+
+/// Whether a text begins with exactly this number of digits.
+fn is_word(text: &[u8], length: usize) -> bool {
+    text.iter().take_while(|byte| byte.is_ascii_hexdigit()).count() == length
+        && matches!(text.get(length), Some(b' ' | b'\n'))
 }
 
 /// The length from a byte of a dump to the end of its line, if the text column is there.
@@ -294,7 +372,10 @@ impl Forms {
             let rest = places.get(*from..).unwrap_or_default();
             all().any(|form| {
                 form.len() > rest.len()
-                    && rest.iter().zip(form).all(|((_, symbol), of_form)| symbol == of_form)
+                    && rest
+                        .iter()
+                        .zip(form)
+                        .all(|((_, symbol), of_form)| symbol == of_form || *of_form == ANY)
             })
         };
         let from = (0..(places.len() + 1).saturating_sub(MIN_BEGUN)).find(begins)?;
@@ -313,7 +394,7 @@ fn follows(encoding: Encoding, text: &[u8], mut at: usize, symbols: &[u8]) -> Op
         }
         let (step, next) = encoding.step(text, at);
         match step {
-            Step::Symbol(found) if found == *symbol => {
+            Step::Symbol(found) if found == *symbol || *symbol == ANY => {
                 wanted = symbols.next();
                 last = next;
             }
@@ -380,7 +461,11 @@ impl EncodedValues {
             Visible::without_prefixes(tail)
                 .map(move |bare| from + bare.raw_at(self.raw_settled_length(&bare.text), text.len() - from))
         });
-        behind_prefixes.min().unwrap_or(text.len()).min(self.raw_settled_length(text))
+        let length = behind_prefixes.min().unwrap_or(text.len()).min(self.raw_settled_length(text));
+        // The end of one form may be the beginning of another.
+        let whole = if length < text.len() { self.find(text) } else { Vec::new() };
+        let cut = whole.into_iter().filter(|range| range.start < length && length < range.end);
+        cut.map(|range| range.start).min().unwrap_or(length)
     }
 
     fn raw_settled_length(&self, text: &str) -> usize {
@@ -395,174 +480,4 @@ impl EncodedValues {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KEY: &str = "zq81/kk2m+44xx-Éa";
-
-    fn hide_values(text: &str) -> String {
-        let values = EncodedValues::new([KEY].into_iter());
-        let mut ranges = values.find(text);
-        ranges.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
-        let mut out = String::new();
-        let mut at = 0;
-        for range in ranges {
-            if range.end <= at {
-                continue;
-            }
-            out.push_str(text.get(at.min(range.start)..range.start).unwrap_or_default());
-            out.push('#');
-            at = range.end;
-        }
-        out + text.get(at..).unwrap_or_default()
-    }
-
-    fn encode(bytes: &[u8], symbols: &[u8; 64]) -> String {
-        let mut out = String::new();
-        for chunk in bytes.chunks(3) {
-            let word =
-                chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-            for at in 0..=chunk.len() {
-                out.push(char::from(symbols[(word >> (18 - 6 * at) & 63) as usize]));
-            }
-        }
-        out
-    }
-
-    #[test]
-    fn base64_is_found_in_every_alignment_alphabet_and_width() {
-        let standard = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let url = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-        for symbols in [standard, url] {
-            for before in 0..7 {
-                for width in [4, 7, 19, 64, 76, 1000] {
-                    let bytes = [&b"abcdefg"[..before], KEY.as_bytes(), b"tail"].concat();
-                    let text = encode(&bytes, symbols);
-                    let lines: Vec<&str> = text
-                        .as_bytes()
-                        .chunks(width)
-                        .map(|line| std::str::from_utf8(line).unwrap())
-                        .collect();
-                    let shown = hide_values(&lines.join("\n"));
-                    let left = shown.chars().filter(|c| *c != '\n').count();
-                    assert!(shown.contains('#'), "{text}");
-                    assert!(left <= 1 + 2 + (before + 4) * 8 / 6 + 2, "{shown}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn dumps_escapes_and_reversal_are_found() {
-        let bytes = KEY.as_bytes();
-        let hex =
-            |between: &str| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between);
-        for text in [hex(""), hex("").to_uppercase(), hex(" "), hex(":"), hex(", 0x"), hex("\\x"), hex("%")] {
-            assert_eq!(hide_values(&format!("> {text} .")), "> # .", "{text}");
-        }
-        let lines: Vec<String> = bytes
-            .chunks(16)
-            .enumerate()
-            .map(|(at, line)| {
-                let pairs: Vec<String> = line
-                    .chunks(2)
-                    .map(|pair| pair.iter().map(|byte| format!("{byte:02x}")).collect())
-                    .collect();
-                format!("{:08x}: {:<39}  ................", at * 16, pairs.join(" "))
-            })
-            .collect();
-        assert!(!hide_values(&lines.join("\n")).contains("786b"), "as xxd prints it");
-        assert!(hide_values(&lines.join("\n")).contains('#'), "{}", lines.join("\n"));
-        let canonical: Vec<String> = bytes
-            .chunks(16)
-            .enumerate()
-            .map(|(at, line)| {
-                let bytes: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
-                let (one, two) = bytes.split_at(bytes.len().min(8));
-                format!("{:08x}  {}  {}  |................|", at * 16, one.join(" "), two.join(" "))
-            })
-            .collect();
-        assert!(hide_values(&canonical.join("\n")).contains('#'), "{}", canonical.join("\n"));
-        assert_eq!(
-            hide_values(&KEY.chars().rev().collect::<String>().replace('É', "\u{fffd}")),
-            KEY.chars().rev().collect::<String>().replace('É', "\u{fffd}"),
-            "an invalid reversal is another text"
-        );
-        assert_eq!(hide_values("x zq81%2Fkk2m%2B44xx-%C3%89a y"), "x # y");
-        assert_eq!(hide_values("x zq81%2fkk2m%2b44xx-%c3%89%61 y"), "x # y");
-        let plain = EncodedValues::new(["hunter2-password"].into_iter());
-        assert_eq!(plain.find("= drowssap-2retnuh"), vec![Range { start: 2, end: 18 }]);
-        assert!(EncodedValues::new(["abc"].into_iter()).find("cba YWJj").is_empty());
-    }
-
-    /// As `read`, `grep`, `cat -n`, `git diff` and quotations show files.
-    #[test]
-    fn forms_of_several_lines_are_found_behind_numbers_and_signs() {
-        let key: String = (0..100).map(|at| char::from(b'!' + (at * 7 % 90) as u8)).collect();
-        let values = EncodedValues::new([key.as_str()].into_iter());
-        let standard = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let wrapped = |text: &str, width: usize| -> Vec<String> {
-            text.as_bytes().chunks(width).map(|line| String::from_utf8_lossy(line).into_owned()).collect()
-        };
-        let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
-        let dump = |(at, line): (usize, &[u8])| {
-            let pairs = line.chunks(2).map(|pair| pair.iter().map(|byte| format!("{byte:02x}")).collect());
-            let pairs: Vec<String> = pairs.collect();
-            format!("{:08x}: {:<39}  {}", at * 16, pairs.join(" "), String::from_utf8_lossy(line))
-        };
-        for lines in [
-            wrapped(&encode(key.as_bytes(), standard), 76),
-            wrapped(&encode(format!("ab{key}").as_bytes(), standard), 64),
-            wrapped(&hex, 60),
-            key.as_bytes().chunks(16).enumerate().map(dump).collect(),
-        ] {
-            for prefix in [
-                "",
-                "> ",
-                "> > ",
-                "+",
-                "-",
-                "  @  ",
-                "     @\t",
-                "@:",
-                "@:+",
-                "@-",
-                "a/b.txt:@:",
-                "a.patch:@:+",
-                "@ | ",
-                "web-1  | ",
-                "[12:00:@] ",
-                "data: ",
-                "^ab12cd3@ (A B 2024-01-@ 10:00:00 +0000 @) ",
-            ] {
-                let number = |(at, line): (usize, &String)| prefix.replace('@', &(at + 9).to_string()) + line;
-                let text = lines.iter().enumerate().map(number).collect::<Vec<_>>().join("\n");
-                let found = values.find(&text);
-                let is_left = |line: &&String| {
-                    let at = text.find(line.as_str()).unwrap();
-                    let (start, end) = (at + 12, at + line.len() - 4);
-                    !found.iter().any(|range| range.start <= start && range.end >= end)
-                };
-                assert_eq!(lines.iter().find(is_left), None, "{prefix:?}\n{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_form_that_has_begun_is_held_back() {
-        let values = EncodedValues::new(["hunter2-password"].into_iter());
-        // Its base64, its hex form, and reversed.
-        for form in
-            ["aHVudGVyMi1wYXNzd29yZ", "68756e746572322d70617373776f7264", "drowssap-2retnuh", "%68%75nter2"]
-        {
-            for end in MIN_BEGUN * 3..form.len() {
-                let text = format!("$ {}", form.get(..end).unwrap());
-                assert!(values.settled_length(&text) <= 2 + 2, "{text}: {}", values.settled_length(&text));
-            }
-        }
-        assert_eq!(values.settled_length("is hunter2-pass"), 3, "as it is, too");
-        for text in ["Continue? [y/n] ", "Password: ", "50% ", "$ ", "drawn"] {
-            assert_eq!(values.settled_length(text), text.len(), "{text}");
-        }
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::git;
 use super::no_editor::{self, StandIns};
-use super::secret_variables::{SecretName, is_secret_value, secret_name};
+use super::secret_variables::{SecretName, is_secret_value, is_secret_variable, secret_name};
 use crate::recognise;
 use crate::scratch::Scratch;
 
@@ -158,7 +158,8 @@ fn is_secret(name: &OsStr, value: &OsStr, secrets: &[String]) -> bool {
     if PLAIN.iter().any(|plain| name == OsStr::new(plain)) {
         return false;
     }
-    secret_name(name).is_some() || is_secret_text(&value.to_string_lossy(), secrets)
+    let value = value.to_string_lossy();
+    is_secret_variable(name, &value) || is_secret_text(&value, secrets)
 }
 
 /// Whether a value contains one of `secrets`, or is shaped like one.

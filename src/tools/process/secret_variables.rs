@@ -1,18 +1,30 @@
 //! Decides which environment variables are secret, by their names and their values.
 
 use std::ffi::OsStr;
+use std::path::Path;
+
+use base64::Engine;
 
 use crate::recognise;
 
 /// Parts of words that mark a value as secret.
 const PARTS: &[&str] =
-    crate::words!("KEY TOKEN SECRET PASSWORD PASSWD PASSWRD PASSPHRASE PASSCODE CREDENTIAL");
+    crate::words!("KEY TOKEN SECRET PASSWORD PASSWORT PASSWD PASSWRD PASSPHRASE PASSCODE CREDENTIAL");
 
 /// Word endings that mark a value as secret: `SSHPASS`, `MYSQL_PWD`.
-const ENDS: [&str; 8] = ["PASS", "PW", "PWD", "PSW", "PSWD", "PSK", "DSN", "JWT"];
+const ENDS: [&str; 12] =
+    ["PASS", "PW", "PWD", "PSW", "PSWD", "PSWRD", "PWORD", "PSK", "DSN", "JWT", "JWK", "SESSID"];
 
 /// Whole words that mark a value as secret.
-const WORDS: [&str; 5] = ["BEARER", "CRED", "MNEMONIC", "PAT", "UNSEAL"];
+const WORDS: &[&str] =
+    crate::words!("BEARER CONTRASENA CRED MNEMONIC PAT PIN SCRT SENHA SK TKN TOK UNSEAL XPRV");
+/// Parts of words of passwords, which may be numbers.
+const OF_PASSWORDS: [&str; 8] = ["PASS", "PW", "PSW", "PSK", "PIN", "SENHA", "CONTRASENA", "CODE"];
+
+/// Words of names that say nothing by themselves: their value is one if it looks like it.
+const UNCERTAIN_WORDS: [&str; 7] = ["API", "BASIC", "MNEMONICS", "NETRC", "OPENAI", "SEED", "SID"];
+/// The least number of words in a seed phrase.
+const SEED_PHRASE: usize = 12;
 
 /// Words whose value may be a secret or a setting: `BASIC_AUTH=app:…`, `AUTH=required`.
 const VAGUE_WORDS: [&str; 12] = [
@@ -32,8 +44,8 @@ const PHRASES: [[&str; 2]; 6] = [
 
 /// Words that only look like one of these.
 const HARMLESS_WORDS: &[&str] = crate::words!(
-    "ASKPASS BYPASS COMPASS HOTKEY KEYBOARD KEYCODE KEYMAP KEYTIMEOUT LESSKEY LESSKEYIN MONKEY OLDPWD \
-     TOKENIZER TURKEY TRESPASS"
+    "ASKPASS BYPASS COMPASS DONKEY HOCKEY HOTKEY JOCKEY KEYBOARD KEYCLOAK KEYCODE KEYMAP KEYTIMEOUT LESSKEY LESSKEYIN \
+     MONKEY MONKEYPATCH OLDPWD SECRETARIAT SECRETARY TOKENIZER TURKEY TRESPASS WHISKEY"
 );
 
 /// Variables that are passed although their name has such a word: they say where something is, or how to ask
@@ -88,6 +100,54 @@ pub fn secret_name(name: &OsStr) -> Option<SecretName> {
     let is_last = words.get(last + 1..).unwrap_or_default().iter().all(String::is_empty);
     Some(if is_last { SecretName::Value } else { SecretName::Related })
 }
+
+/// Whether a variable holds a secret by its name, and its value does not say that it is something else.
+pub(super) fn is_secret_variable(name: &OsStr, value: &str) -> bool {
+    let upper = words(&name.to_string_lossy());
+    match secret_name(name) {
+        Some(kind) => !is_setting(kind, &upper, value.trim()),
+        None => {
+            let is_uncertain = upper.iter().any(|word| is_one_of(&UNCERTAIN_WORDS, word));
+            let looks_secret = || {
+                recognise::is_telling(value) && !recognise::is_reference(value)
+                    || value.split_whitespace().count() >= SEED_PHRASE
+            };
+            is_uncertain && looks_secret()
+        }
+    }
+}
+
+/// Whether a value is a number, a truth value, a path or an address without a password.
+fn is_setting(kind: SecretName, name: &[String], value: &str) -> bool {
+    let is_of = |parts: &[&str]| name.iter().any(|word| parts.iter().any(|part| word.contains(part)));
+    let number = value.strip_prefix('-').unwrap_or(value);
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let may_be_number =
+        is_of(&OF_PASSWORDS) && value.len() > 3 || kind == SecretName::Value && value.len() > 9;
+    if is_number {
+        return !may_be_number;
+    }
+    let lower = value.to_ascii_lowercase();
+    if value.is_empty() || TRUTH.contains(&lower.as_str()) {
+        return true;
+    }
+    if kind == SecretName::Related && value.len() < 3 {
+        return true;
+    }
+    let parts = || value.split(['/', ':', ',']).filter(|part| !part.is_empty());
+    let is_plain = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-~:, +".contains(&byte));
+    if !is_plain || is_of(&["WEBHOOK"]) {
+        return false;
+    }
+    if value.contains("://") {
+        return parts().all(|part| part.len() < 24 && !recognise::looks_secret(part));
+    }
+    let is_path = ["/", "~/", "./", "../"].iter().any(|start| value.starts_with(start));
+    is_path && (parts().all(|part| !recognise::looks_secret(part)) || Path::new(value).exists())
+}
+
+/// Truth values, and words for nothing.
+const TRUTH: &[&str] = crate::words!("true false yes no on off none null nil disabled enabled");
 
 /// The words of a name in capitals, without trailing digits: `dbPass_2` becomes `DB`, `PASS` and an empty
 /// word.
@@ -153,6 +213,70 @@ pub(crate) fn is_secret_value(value: &str) -> bool {
         || !recognise::find(value).is_empty()
         || ADDRESSES.iter().any(|start| value.split_once(start).is_some_and(|(_, rest)| !rest.is_empty()))
         || value.split([';', '&', '?', ' ', '\n']).any(|part| field(part).is_some())
+        || is_login(value.trim())
+        || is_key_alone(value.trim())
+}
+
+/// Whether a value is a login as some programs write it: a header, a file of theirs, an address without `//`.
+fn is_login(value: &str) -> bool {
+    let is_base64 = |text: &str| {
+        text.len() >= 8 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte))
+    };
+    let header = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"));
+    let of_docker = value.contains("\"auths\"") && value.contains("\"auth\"");
+    let words: Vec<&str> = value.split_whitespace().collect();
+    let is_field =
+        |word: Option<&&str>| word.is_some_and(|word| ["login", "account", "password"].contains(word));
+    let of_netrc = words.contains(&"password")
+        && words.iter().enumerate().any(|(at, word)| match *word {
+            "machine" => is_field(words.get(at + 2)),
+            "default" => is_field(words.get(at + 1)),
+            _ => false,
+        });
+    // `user/password@host` of Oracle, `user:password@tcp(host)` of Go.
+    let oracle = value.split_once(":thin:").or_else(|| value.split_once(":oci:")).is_some_and(|(_, rest)| {
+        rest.split_once('@')
+            .is_some_and(|(login, _)| login.split_once('/').is_some_and(|(_, word)| !word.is_empty()))
+    });
+    let go = value.rsplit_once('@').is_some_and(|(login, place)| {
+        let has_place = ["tcp(", "tcp6(", "unix("].iter().any(|start| place.starts_with(start));
+        has_place && login.split_once(':').is_some_and(|(_, word)| !word.is_empty())
+    });
+    // A file in base64: a private key, or the settings of an account.
+    let decoded = || {
+        let text: String = value.split_whitespace().collect();
+        let text = text.trim_end_matches('=');
+        let bytes = (text.len() >= 40 && is_base64(text)).then(|| {
+            let text = text.replace('-', "+").replace('_', "/");
+            base64::engine::general_purpose::STANDARD_NO_PAD.decode(text).ok()
+        });
+        bytes.flatten().and_then(|bytes| String::from_utf8(bytes).ok())
+    };
+    header.is_some_and(|(_, text)| is_base64(text))
+        || of_docker
+        || of_netrc
+        || oracle
+        || go
+        || decoded().is_some_and(|text| {
+            text.contains("-----BEGIN") || !recognise::find(&text).is_empty() || is_login(&text)
+        })
+}
+
+/// Keys whose beginning is too common to be looked for within a text: it, and the least length.
+const ALONE: [(&str, usize); 6] =
+    [("re_", 30), ("1//0", 40), ("SK", 34), ("pat", 82), ("FlyV1 ", 30), ("ops_eyJ", 60)];
+
+/// Whether a value is one of these keys, and nothing else.
+fn is_key_alone(value: &str) -> bool {
+    let is_key = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.+/=,".contains(&byte);
+    ALONE.iter().any(|(start, length)| {
+        value.len() >= *length
+            && value.strip_prefix(start).is_some_and(|rest| {
+                rest.bytes().all(is_key)
+                    && rest.bytes().any(|byte| byte.is_ascii_digit())
+                    && !rest.starts_with('/')
+            })
+    })
 }
 
 #[cfg(test)]
@@ -196,6 +320,64 @@ mod tests {
     }
 
     #[test]
+    fn what_a_value_says_counts_beside_the_name() {
+        let is_secret = |(name, value): &(&str, &str)| is_secret_variable(OsStr::new(name), value);
+        for given in [
+            ("MAX_TOKENS", "4096"),
+            ("TOKEN_EXPIRY", "3600"),
+            ("FOREIGN_KEY_CHECKS", "0"),
+            ("OAUTH_ENABLED", "true"),
+            ("AUTH", "none"),
+            ("KEYCLOAK_URL", "http://localhost:8080/auth"),
+            ("AUTH_URL", "https://id.example.com/oauth"),
+            ("KEY_BINDINGS", "vi"),
+            ("SECRETARY", "Ann"),
+            ("DONKEY", "1x"),
+            ("MONKEYPATCH", "on"),
+            ("DB_PASSWORD_FILE", "/run/secrets/db_password"),
+            ("SECRETS_PATH", "./config/secrets.yml"),
+            ("RANDOM_SEED", "42"),
+            ("ORACLE_SID", "ORCL"),
+            ("HEROKU_API", "https://api.heroku.com"),
+            ("GPIO_PIN", "17"),
+            ("WANDB_API", "v1"),
+            ("TOKEN_TTL", "1.5"),
+            ("SSH_KEY", "~/.ssh/deploy.pem"),
+        ] {
+            assert!(!is_secret(&given), "{given:?}");
+        }
+        for given in [
+            ("DB_PSWRD", "x"),
+            ("DB_PWORD", "x"),
+            ("SLACK_TKN", "x"),
+            ("API_TOK", "x"),
+            ("BOT_TOK", "x"),
+            ("APP_SCRT", "x"),
+            ("PHPSESSID", "k3j2"),
+            ("CARD_PIN", "4711"),
+            ("DB_PASS", "12345678"),
+            ("API_KEY", "738291047562810934"),
+            ("WALLET_SEED", "a b c d e f g h i j k l"),
+            ("XPRV", "x"),
+            ("MY_JWK", "x"),
+            ("STRIPE_SK", "x"),
+            ("SK_LIVE", "xyz"),
+            ("SENHA", "x"),
+            ("CONTRASENA", "x"),
+            ("PASSWORT", "x"),
+            ("HEROKU_API", "a8f2c91e77b04d"),
+            ("SESSION_SID", "q7Rk2Vd9Lx"),
+            ("SLACK_WEBHOOK_URL", "https://hooks.example.com/x"),
+            ("AUTH", "app:pw"),
+            ("SENTRY_DSN", "https://abc@sentry.io/1"),
+            ("AWS_SECRET_ACCESS_KEY", "/q7Rk2Vd9Lx4Tn8Wp3Zc6Yb1Mq7Rk2Vd9Lx4Tn8W"),
+            ("AUTH_URL", "https://x/?token=abc"),
+        ] {
+            assert!(is_secret(&given), "{given:?}");
+        }
+    }
+
+    #[test]
     fn values_are_secret_whatever_their_name_is() {
         for value in [
             "postgres://app:pw@db/x",
@@ -216,16 +398,56 @@ mod tests {
             "https://x.webhook.office.com/webhookb2/a@b/c",
             "https://b.s3.amazonaws.com/x?X-Amz-Expires=60&X-Amz-Signature=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822c",
             "https://a.blob.core.windows.net/c?sv=2022&sig=k2J%2Bx",
+            "Basic dXNlcjpwYXNz",
+            "{\"auths\":{\"r.example\":{\"auth\":\"dXNlcjpwYXNz\"}}}",
+            "eyJhdXRocyI6eyJyLmV4YW1wbGUiOnsiYXV0aCI6ImRYTmxjanB3WVhOeiJ9fX0=",
+            "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk1JSUV2UUlCQURBTkJna3Foa2lHOXcwQkFRRUZBQVND",
+            "jdbc:oracle:thin:scott/pw@//db:1521/x",
+            "app:pw@tcp(db:3306)/x",
+            "machine example.com login me password pw",
+            "pscale_tkn_q7Rk2Vd9Lx4Tn8Wp3Zc6Yb1M",
+            "sq0atp-q7Rk2Vd9Lx4Tn8Wp3Zc6Yb",
+            "mdb_sa_sk_q7Rk2Vd9Lx4Tn8Wp3Zc6Yb1Mq7Rk2Vd9",
+            "dp.st.dev.q7Rk2Vd9Lx4Tn8Wp3Zc6Yb1Mq7Rk2Vd9Lx4Tn8Wp",
+            "FlyV1 fm2_lJPECAAAAAAAAq7Rk2Vd9Lx4Tn8Wp3Zc6Yb1M",
+            "q7Rk2Vd9Lx4Tn8.atlasv1.q7Rk2Vd9Lx4Tn8Wp3Zc6Yb1Mq7Rk2Vd9Lx4Tn8Wp3Zc6Yb1Mq7Rk2Vd9Lx4Tn8",
+            "patq7Rk2Vd9Lx4Tn8.9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+            "pat-na1-7f3c2a1e-9b4d-4c8e-a1f2-3d4e5f6a7b8c",
+            "ATBBq7Rk2Vd9Lx4Tn8Wp3Zc6Yb1M4F2A9C1E",
+            "bkua_9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+            "CCIPAT_q7Rk2Vd9Lx4Tn8Wp3Zc6Yb_9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+            "re_q7Rk2Vd9_Lx4Tn8Wp3Zc6Yb1Mq7Rk2Vd9",
+            "1//0gq7Rk2Vd9Lx4Tn8Wp3Zc6Yb1Mq7Rk2Vd9Lx4Tn8Wp3",
+            "SK9f86d081884c7d659a2feaa0c55ad015",
         ] {
             assert!(is_secret_value(value), "{value}");
         }
         for value in [
-            "/usr/bin:/bin", "postgres://db/x", "postgres://app@db/x", "http://proxy:3128",
-            "http://localhost:8080/@scope/x", "ssh://git@host:22/x", "-C target-cpu=native",
-            "rs=0:di=01;34:ln=01;36:*.tar=01;31", "unix:path=/run/user/1000/bus", "en_US.UTF-8",
-            "https://discord.com/channels/1/2", "https://discord.com/api/v10", "https://api.telegram.org/",
-            "https://discord.com/api/webhooks/", "https://core.telegram.org/bots/api",
+            "/usr/bin:/bin",
+            "postgres://db/x",
+            "postgres://app@db/x",
+            "http://proxy:3128",
+            "http://localhost:8080/@scope/x",
+            "ssh://git@host:22/x",
+            "-C target-cpu=native",
+            "rs=0:di=01;34:ln=01;36:*.tar=01;31",
+            "unix:path=/run/user/1000/bus",
+            "en_US.UTF-8",
+            "https://discord.com/channels/1/2",
+            "https://discord.com/api/v10",
+            "https://api.telegram.org/",
+            "https://discord.com/api/webhooks/",
+            "https://core.telegram.org/bots/api",
             "https://x.example/a?design=b",
+            "basic auth",
+            "the machine has no password",
+            "user@tcp(h)/db",
+            "jdbc:oracle:thin:@//db:1521/x",
+            "re_export_names",
+            "SKIP",
+            "pattern",
+            "a/b@c",
+            "L2hvbWUvbWUvcHJvamVjdHMvdGF1L3RhcmdldC9kZWJ1Zw==",
         ] {
             assert!(!is_secret_value(value), "{value}");
         }

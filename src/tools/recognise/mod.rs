@@ -297,6 +297,11 @@ pub fn looks_secret(value: &str) -> bool {
     is_telling(value) && plausible(value, names::Kind::Secret, Place::Variable)
 }
 
+/// True if the value can only say where a secret is: a path, an address, a number.
+pub fn is_reference(value: &str) -> bool {
+    values::is_reference(value)
+}
+
 /// True if the value of a variable with a secret-sounding name can be searched for: it is not a placeholder,
 /// path, address or number.
 pub fn is_own_secret(value: &str) -> bool {

@@ -130,6 +130,17 @@ pub(super) const SHAPES: &[Shape] = &[
     shape("AGE-SECRET-KEY-1", "age key", Set::Upper, 40),
     shape("tvly-", "tavily key", Set::Word, 24),
     shape("lsv2_pt_", "langsmith key", Set::Word, 32),
+    shape("pscale_tkn_", "planetscale token", Set::Word, 20),
+    shape("pscale_pw_", "planetscale password", Set::Word, 20),
+    shape("sq0atp-", "square token", Set::Word, 20),
+    shape("mdb_sa_sk_", "mongodb secret", Set::Word, 20),
+    shape("dp.st.", "doppler token", Set::Dotted, 20),
+    shape("fm2_", "fly.io token", Set::Word, 20),
+    shape("pat-na1-", "hubspot token", Set::Word, 30),
+    shape("pat-eu1-", "hubspot token", Set::Word, 30),
+    shape("ATBB", "bitbucket password", Set::Alnum, 28),
+    shape("bkua_", "buildkite token", Set::Hex, 40),
+    shape("CCIPAT_", "circleci token", Set::Word, 30),
 ];
 
 impl Shape {
@@ -198,6 +209,14 @@ pub(super) const MARKED: &[MarkedKey] = &[
         after: 32..=34,
         others: b"-_",
         has_number: true,
+    },
+    MarkedKey {
+        mark: ".atlasv1.",
+        kind: "terraform token",
+        before: 14..=14,
+        after: 60..=70,
+        others: b"",
+        has_number: false,
     },
     MarkedKey {
         mark: "JQQJ99",
