@@ -32,6 +32,7 @@ const SETTINGS: &str =
 const SESSIONS: &str =
     "to list sessions: tau sessions; to choose one: tau --resume; to continue the latest: tau --continue";
 const AGAIN: &str = "leave out the second `tau`";
+const ATTACH: &str = "to leave a session running: tau -b; to come back to one: tau attach";
 const SHARE: &str = "to write a session to a file: tau export";
 const TRUST: &str = "to trust a project, or no longer: tau trust; on the screen: /trust";
 const INSTALL: &str =
@@ -49,19 +50,24 @@ const ELSEWHERE: &[(&str, &[&str])] = &[
         SETTINGS,
         &["config", "configure", "configuration", "setting", "preferences", "setup", "set", "get", "init"],
     ),
-    (SESSIONS, &["ls", "list", "session", "history", "show", "rm", "delete"]),
+    (SESSIONS, &["ls", "list", "session", "history", "show", "rm", "delete", "continue"]),
     (
         INSTALL,
         &[
-            "install", "add", "remove", "plugin", "plugins", "skill", "skills", "hooks", "agents", "package",
-            "packages",
+            "install", "add", "remove", "plugin", "plugins", "skill", "skills", "hook", "hooks", "agents",
+            "package", "packages",
         ],
     ),
-    (RUN, &["run", "exec", "execute", "chat", "ask", "prompt", "start", "repl", "tui"]),
+    (RUN, &["run", "exec", "execute", "chat", "ask", "prompt", "start", "repl", "tui", "print", "json"]),
     (INFO, &["status", "whoami", "account", "usage", "stats", "info", "debug", "env", "check", "about"]),
     (SERVER, &["server", "daemon", "web", "rpc", "lsp", "listen"]),
     ("to list models: tau models; to choose one: tau --model NAME", &["provider", "providers"]),
     (AGAIN, &["tau"]),
+    (ATTACH, &["detach"]),
+    ("to list jobs: tau jobs", &["ps"]),
+    ("for the commands: tau --help", &["docs", "man"]),
+    ("for the version: tau --version", &["ver"]),
+    ("to look at the rules: tau permissions", &["perms"]),
     (SHARE, &["share"]),
     (TRUST, &["untrust"]),
     ("for one shell: tau completions bash|zsh|fish", &["completion"]),
@@ -101,6 +107,9 @@ pub(crate) fn check(
         let advice = format!("`!` runs a command on the screen; in your shell, type it alone: {command}");
         return Err(refusal(&advice, arguments, args));
     }
+    if let Some(advice) = named_again(&args.prompts) {
+        return Err(refusal(&advice, arguments, args));
+    }
     // `tau -p run the tests` asks for an answer, so several words are no command.
     let is_asked = args.print || args.background || args.json || args.mode.is_some();
     if is_asked && args.prompts.len() > 1 && !word.starts_with('/') {
@@ -112,6 +121,25 @@ pub(crate) fn check(
         return Ok(());
     }
     Err(refusal(&advice, arguments, args))
+}
+
+/// The advice for prompts that are a whole command line: `tau update`, in one text or several.
+fn named_again(prompts: &[String]) -> Option<String> {
+    let mut words = prompts.iter().flat_map(|prompt| prompt.split_whitespace());
+    words.next().filter(|first| *first == "tau")?;
+    let line: Vec<OsString> = std::iter::once("tau").chain(words).map(OsString::from).collect();
+    let [_, name, rest @ ..] = line.as_slice() else { return None };
+    let name = name.to_str()?;
+    let is_line = matches!(Subcommand::read(&line), Ok(Some(_)));
+    let typed = |word: &OsString| quote(&word.to_string_lossy());
+    match rest {
+        [] if !is_line => advice(name, &line).or_else(|| is_of_shell(name).then(|| AGAIN.to_owned())),
+        _ if is_line => {
+            let line: Vec<String> = line.iter().map(typed).collect();
+            Some(format!("{AGAIN}: {}", line.join(" ")))
+        }
+        _ => None,
+    }
 }
 
 /// Whether a word is a command of the shell, not only like one.
@@ -156,6 +184,11 @@ fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
     if word.starts_with('/') {
         let row = of_screen?;
         return Some(format!("`/{}` is a command of the screen: start tau, then type it", row.name));
+    }
+    // An answer to the latest session is a prompt: `tau -c continue`.
+    let resumes = ["-c", "--continue", "-r", "--resume"];
+    if name == "continue" && arguments.iter().any(|word| resumes.iter().any(|flag| word == flag)) {
+        return None;
     }
     let elsewhere =
         || ELSEWHERE.iter().flat_map(|(advice, words)| words.iter().map(move |word| (*word, *advice)));
@@ -299,11 +332,33 @@ mod tests {
             ("tau rpcc", "tau serve"),
             ("tau untrust", "tau trust"),
             ("tau packages", "tau add"),
+            ("tau -p tau update", "leave out the second `tau`: tau update"),
+            ("tau -p tau updat", "did you mean tau update?"),
+            ("tau continue", "tau --continue"),
+            ("tau detach", "tau attach"),
             ("tau log\u{200b}in", "`log\\u{200b}in` is not a command"),
         ];
         for (line, expected) in cases {
             let text = check_line(line).expect_err(line);
             assert!(text.contains(expected), "{line}: {text}");
+        }
+        for (text, expected) in [
+            ("tau login", "leave out the second `tau`: tau login"),
+            ("tau login openai", "leave out the second `tau`: tau login openai"),
+            ("tau logon", "tau login PROVIDER"),
+        ] {
+            for words in [vec!["tau", text], vec!["tau", "-p", text]] {
+                let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+                let said = check_words(&words).expect_err(text);
+                assert!(said.contains(expected), "{text}: {said}");
+            }
+        }
+        for text in ["tau is slow", "tau login fails, why?", "tau"] {
+            let words = ["tau", "-p", text].map(OsString::from);
+            assert_eq!(check_words(&words).is_err(), text == "tau", "{text}");
+        }
+        for line in ["tau -c continue", "tau --resume continue"] {
+            assert_eq!(check_line(line), Ok(()), "{line}");
         }
         for line in
             ["tau -p run the tests", "tau -p add a test", "tau --json list files", "tau -b check types"]
