@@ -139,14 +139,11 @@ fn the_settings_of_other_version_control_systems_stay() {
     needs!(has_mounts());
     let place = repository();
     user(&place, "mkdir -p .hg .sl .jj/repo; echo mine >.sl/config");
-    user(
-        &place,
-        "mkdir -p vendor/.hg old/.hg; printf '[hooks]\\nx = y\\n' | tee vendor/.hg/hgrc >old/.hg/hgrc",
-    );
+    user(&place, "mkdir -p lib/.hg old/.hg; printf '[hooks]\\nx = y\\n' | tee lib/.hg/hgrc >old/.hg/hgrc");
     let script = "echo x >.hg/hgrc; echo x >.jj/repo/config.toml; echo x >.sl/config; mv .hg h; mkdir .hg; echo x >.hg/hgrc; \
                   mkdir -p d/e/.hg d/.jj/repo _darcs/prefs x/.sl c/.hg l; echo x >d/e/.hg/hgrc; echo x >d/.jj/repo/config.toml; \
                   echo 'ALL posthook x' >_darcs/prefs/defaults; echo x >l/hgrc; ln -s ../l x/.hg; \
-                  printf '[paths]\\ndefault = /x\\n' >c/.hg/hgrc; echo more >>vendor/.hg/hgrc; mv old older";
+                  printf '[paths]\\ndefault = /x\\n' >c/.hg/hgrc; echo more >>lib/.hg/hgrc; mv old older";
     let said = text(&place.script(WRITE, script).stderr);
     assert!(said.contains("the sandbox blocked"), "{said}");
     assert!(
@@ -154,9 +151,7 @@ fn the_settings_of_other_version_control_systems_stay() {
         "{said}"
     );
     assert_eq!(user(&place, "cat .sl/config"), "mine\n");
-    for gone in
-        ["d/e/.hg/hgrc", "d/.jj/repo/config.toml", "_darcs/prefs/defaults", "x/.hg", "vendor/.hg/hgrc"]
-    {
+    for gone in ["d/e/.hg/hgrc", "d/.jj/repo/config.toml", "_darcs/prefs/defaults", "x/.hg", "lib/.hg/hgrc"] {
         assert!(!place.work.join(gone).exists(), "{gone}");
     }
     for stays in ["c/.hg/hgrc", "older/.hg/hgrc"] {
@@ -188,9 +183,6 @@ fn a_folder_that_git_takes_for_a_repository_runs_nothing_whatever_its_name() {
                   $PWD/d $OUT";
     let plans = [
         format!("mkdir -p d/objects d/refs; echo 'ref: refs/heads/main' >d/HEAD; {config} >d/config"),
-        format!(
-            "mkdir -p o/objects o/refs; echo 'ref: refs/heads/main' | tee d/HEAD >o/HEAD; {config} >o/config; echo ../o >d/commondir"
-        ),
         format!("git init -q --bare known; mv known/* d/; {config} >d/config"),
     ];
     for plan in plans {

@@ -366,7 +366,9 @@ fn denial_of_path(
     }
     // A word that only looks like a name in the current directory does not count.
     let exists = path.symlink_metadata().is_ok();
-    let of_process = path.strip_prefix("/proc").ok().and_then(|rest| rest.components().next());
+    let real = if path.starts_with("/proc") { None } else { path.canonicalize().ok() };
+    let of_process =
+        real.as_deref().unwrap_or(&path).strip_prefix("/proc").ok().and_then(|rest| rest.components().next());
     if of_process.is_some_and(|number| number.as_os_str().to_string_lossy().parse::<u32>().is_ok()) {
         return policy.unasked.then(|| SandboxDenial::of(SandboxRule::OtherProcesses));
     }

@@ -10,9 +10,9 @@ use crate::words;
 /// Settings that run nothing, by section.
 type Plain = &'static [(&'static str, &'static [&'static str])];
 
-/// What a clone writes: where it came from.
+/// Settings of a clone: the place that it came from.
 const PATHS: Plain = &[("paths", words!("default default-push default:pushurl"))];
-/// What Jujutsu writes: the name of the main branch.
+/// Settings of a new repository of Jujutsu: the name of the main branch.
 const ALIASES: Plain = &[("revset-aliases", &["*"])];
 /// The files of settings, and files that name other folders with such files, with what they may say.
 const FILES: [(&str, Plain); 11] = [
@@ -56,7 +56,7 @@ impl KnownSettings {
     }
 
     /// The files in these folders that may make a program run and are not as they were.
-    pub(super) fn planted(&self, folders: &[PathBuf]) -> Vec<PathBuf> {
+    pub(super) fn find_planted(&self, folders: &[PathBuf]) -> Vec<PathBuf> {
         let new = doubtful(folders).filter(|(_, version)| !self.0.contains(version));
         new.map(|(path, _)| path).collect()
     }

@@ -134,7 +134,7 @@ impl RepositoryWatch {
         let mut undone: Vec<UndoneChange> = self.repositories.iter().flat_map(Repository::settle).collect();
         let indexes = self.indexes();
         let found = self.search(&indexes);
-        let planted = self.others.planted(&found.of_others).into_iter();
+        let planted = self.others.find_planted(&found.of_others).into_iter();
         undone.extend(self.settle_nested_repositories(indexes, &found));
         undone.extend(planted.map(put_away));
         undone

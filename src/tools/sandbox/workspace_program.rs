@@ -30,7 +30,7 @@ const HEEDLESS: &[&str] = crate::words!(
      unexpand uniq unlink uptime users vdir wait wall wc wget which who whoami wl-copy wl-paste write xargs xclip \
      xmessage xsel xxd xz yes zcat zenity zsh zstd"
 );
-/// Those that run what their arguments say.
+/// Such programs that run the commands in their arguments.
 const LAUNCHERS: &[&str] = crate::words!(
     "bash busybox chrt command dash doas env find fish flock ionice ksh nice nohup setsid sh ssh stdbuf sudo taskset \
      time timeout tmux xargs zsh"
@@ -191,7 +191,8 @@ impl Place<'_> {
     fn names_changeable(&self, word: &str) -> bool {
         word.split(['=', ':', ',']).chain([word]).filter(|part| !part.is_empty()).any(|part| {
             let path = paths::resolve(self.start.cwd, part);
-            let is_name = part.contains('/') || path.symlink_metadata().is_ok();
+            let is_address = part.contains("://");
+            let is_name = part.contains('/') && !is_address || path.symlink_metadata().is_ok();
             is_name && self.is_changeable(&path)
         })
     }
