@@ -4,6 +4,7 @@ use super::*;
 
 mod commands;
 mod copies;
+mod covered;
 mod dangers;
 mod devices;
 mod downloads;

@@ -29,7 +29,7 @@ enum Operands {
     Names,
     /// Files and targets of the workspace.
     Inside,
-    /// The same, behind one of these subcommands.
+    /// Such files and targets, behind one of these subcommands.
     Behind(&'static str),
     /// Texts, as behind [`Row::texts`].
     Texts,

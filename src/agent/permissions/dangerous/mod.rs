@@ -262,13 +262,7 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Comman
         }
         "dd" | "tee" | "cp" | "truncate" | "ddrescue" => devices::of_operands(&name, arguments),
         "zpool" | "zfs" | "nvme" | "btrfs" | "diskutil" | "cryptsetup" | "hdparm" | "badblocks" => {
-            let ends = |text: Cow<'_, str>| {
-                has(ENDING, &text) || name == "badblocks" && programs::is_one_of("-w", &text)
-            };
-            match arguments.iter().find(|word| word.literal().is_some_and(ends)) {
-                Some(word) => Some((format!("{name} destroys what is on the disk"), named(word))),
-                None => services::find_loss(&name, words, part),
-            }
+            end_of_disk(&name, arguments).or_else(|| services::find_loss(&name, words, part))
         }
         "kill" | "pkill" | "killall" | "skill" => processes::find_loss(&name, words, part),
         _ if has(DESTROYING, &name) || name.starts_with("mkfs") => {
@@ -282,6 +276,14 @@ fn of_words(words: &[Word], part: &Part, targets: &Targets<'_>) -> Option<Comman
         }
         _ => services::find_loss(&name, words, part),
     }
+}
+
+/// The loss caused by a word with which a program for disks destroys what is on one.
+fn end_of_disk(name: &str, arguments: &[Word]) -> Option<CommandLoss> {
+    let ends = |text: &str| has(ENDING, text) || name == "badblocks" && programs::is_one_of("-w", text);
+    let found = arguments.iter().filter_map(Word::literal).find(|text| ends(text))?;
+    let named = vec![name.to_owned(), found.into_owned()];
+    Some((format!("{name} destroys what is on the disk"), Some(named)))
 }
 
 /// A file that programs other than `chmod` make with such a mode, see [`sets_id`].

@@ -1,6 +1,5 @@
 //! The names of programs: without folders, versions, editions and the ends that they have on Windows.
 
-use crate::permissions::subcommands::has;
 use tau_tools::words;
 
 /// The name of a program without its folder.
@@ -9,10 +8,17 @@ pub(in crate::permissions) fn base(name: &str) -> &str {
     end.and_then(|end| name.get(end + 1..)).unwrap_or(name)
 }
 
-/// Programs that are also there with a prefix: `grm` of Homebrew, `uu-rm` of uutils.
-const PREFIXED: &str = "base64 cat chgrp chmod chown cp cut date dd env find grep head install kill ln ls mkdir mkfifo mktemp \
-                        mv nice nohup rm rmdir sed shred sort split stat stdbuf tail tar tee timeout touch tr truncate unlink \
-                        xargs";
+/// Whether a program is also there with a prefix: `grm` of Homebrew, `uu-rm` of uutils.
+#[rustfmt::skip]
+fn has_prefixed(name: &str) -> bool {
+    matches!(
+        name,
+        "base64" | "cat" | "chgrp" | "chmod" | "chown" | "cp" | "cut" | "date" | "dd" | "env" | "find" | "grep"
+            | "head" | "install" | "kill" | "ln" | "ls" | "mkdir" | "mkfifo" | "mktemp" | "mv" | "nice" | "nohup"
+            | "rm" | "rmdir" | "sed" | "shred" | "sort" | "split" | "stat" | "stdbuf" | "tail" | "tar" | "tee"
+            | "timeout" | "touch" | "tr" | "truncate" | "unlink" | "xargs"
+    )
+}
 
 /// The name of a program without its folder, the end that it has on Windows, and the prefix of its edition.
 pub(in crate::permissions) fn plain_name(name: &str) -> &str {
@@ -25,7 +31,7 @@ pub(in crate::permissions) fn plain_name(name: &str) -> &str {
     let plain = ends.iter().find_map(|end| base.strip_suffix(end)).filter(|plain| !plain.is_empty());
     let plain = plain.unwrap_or(base);
     let mut rests = ["g", "uu-", "uu_"].iter().filter_map(|prefix| plain.strip_prefix(prefix));
-    rests.find(|rest| has(PREFIXED, rest)).unwrap_or(plain)
+    rests.find(|rest| has_prefixed(rest)).unwrap_or(plain)
 }
 
 /// Programs that are also there under names with their version.

@@ -5,6 +5,7 @@ use super::Scene;
 use crate::permissions::dangerous::{passes_input, printed_text};
 use crate::permissions::path_text::{Mark, PathText};
 use crate::permissions::programs;
+use crate::permissions::read_only;
 use crate::permissions::shell::{FILLED, Part, Piece, Word};
 use crate::permissions::subcommands::has;
 use crate::permissions::word_texts::{Atom, expand_braces, is_filled_in};
@@ -36,7 +37,9 @@ impl Scene<'_> {
     /// The commands that a part may become, as texts; none if it is known as it is written, or not known at all.
     pub(in crate::permissions) fn written_out(&self, part: &Part) -> Vec<String> {
         let is_given = part.more_arguments && !part.texts.is_empty();
-        if !is_given && !part.words.iter().any(is_open) {
+        let is_written = !is_given && !part.words.iter().any(is_open);
+        // Some lose and write nothing, whatever they are given.
+        if is_written || read_only::runs_nothing_else(part) {
             return Vec::new();
         }
         let mut forms = Vec::new();

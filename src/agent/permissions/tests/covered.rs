@@ -1,0 +1,115 @@
+//! Tests of rules that allow programs which run texts or projects.
+
+use super::*;
+use Verdict::{Allow, Ask};
+
+const ASKED: &[&str] = &[
+    "psql -c '\\! x'",
+    "psql -c'\\! x'",
+    "psql -Atc '\\! x'",
+    "psql --command='\\! x'",
+    "psql -o '|x'",
+    "psql -o'|x' -c 'select 1'",
+    "psql -f /tmp/x",
+    "psql -c 'select 1 \\g |x'",
+    "psql -c \"$X\"",
+    "psql -c '\\d `x`'",
+    "psql -c \"copy t to program 'x'\"",
+    "psql <<< '\\! x'",
+    "psql <<'E'\nselect 1;\n\\! x\nE",
+    "psql --new-option x",
+    "psql $X",
+    "psql \"$X\"",
+    "psql -d 'sslkey=x:y'",
+    "psql 'sslkey=x:y'",
+    "psql <<E\n$X\nE",
+    "sqlite3 a.db '.shell y'",
+    "sqlite3 a.db .system\\ y",
+    "sqlite3 -init x a.db",
+    "sqlite3 -cmd '.shell y' a.db",
+    "sqlite3 a.db '.once |x'",
+    "sqlite3 a.db '.read x'",
+    "sqlite3 a.db \"select load_extension('x')\"",
+    "sqlite3 a.db <<< '.shell y'",
+    "printf '.shell y\\n' | sqlite3 a.db",
+    "duckdb -c '.shell y'",
+    "duckdb -c \"load 'x'\"",
+    "mysql -e '\\! x'",
+    "mysql -e 'system x'",
+    "mysql -e'system x'",
+    "mysql --pager=x",
+    "mysql --defaults-file=x",
+    "mysql --plugin-dir=x",
+    "mysql -p -e '\\! x'",
+    "mysql --password -e '\\! x'",
+    "composer exec x",
+    "composer -d /tmp install",
+    "composer install -d/tmp",
+    "composer --working-dir=/tmp install",
+    "composer global require x",
+    "composer config x y",
+    "composer create-project x /tmp",
+    "ctest --test-dir /tmp",
+    "ctest --test-dir=../x",
+    "ctest -S x",
+    "ctest -D Nightly",
+    "ctest --build-and-test x y",
+    "zig build --build-file /tmp/x",
+    "zig build --build-runner x",
+    "zig run x.zig",
+    "zig test --test-cmd x x.zig",
+    "zig cc x",
+    "tox -c /tmp",
+    "tox -x testenv.commands=x",
+    "tox exec -- x",
+    "tox -- -p x",
+    "nox -f /tmp/x",
+    "nox -- --x",
+    "ninja -C /tmp",
+    "ninja -t x",
+    "meson test --wrapper=x",
+    "meson compile -C /tmp",
+    "meson setup -Dc_args=-B/x b",
+    "meson devenv x",
+];
+const COVERED: &[&str] = &[
+    "psql -c 'select 1'",
+    "psql -h localhost -U me -d app -Atc 'select 1'",
+    "psql -h \"$H\" app -c '\\dt+'",
+    "psql postgres://u@h/db -c '\\d x'",
+    "psql -f a.sql app",
+    "psql app <<'E'\nselect 1;\nE",
+    "psql -X -v ON_ERROR_STOP=1 -f db/a.sql",
+    "sqlite3 a.db 'select 1'",
+    "sqlite3 -header -csv a.db .tables",
+    "sqlite3 a.db '.schema t'",
+    "sqlite3 a.db <<< 'select 1'",
+    "mysql -uroot -e 'show tables' app",
+    "mysql -u root -psecret app",
+    "composer install --no-dev",
+    "composer require a/b:^1.0",
+    "composer -d sub show",
+    "ctest --test-dir build -R x -j4 --output-on-failure",
+    "ctest -VV",
+    "zig build test -Doptimize=Debug",
+    "zig fmt src",
+    "tox -e py312 -- tests/a.py",
+    "tox run -e lint",
+    "nox -s a",
+    "ninja -C build all",
+    "meson setup build --buildtype=debug -Dx=true",
+    "meson test -C build -v",
+];
+
+#[test]
+fn of_programs_that_run_texts_or_projects_only_known_options_are_covered() {
+    let names = "psql sqlite3 duckdb mysql composer ctest zig tox nox ninja meson".split(' ');
+    let rules: Vec<String> = names.map(|name| format!("bash({name} *)")).collect();
+    let rules: Vec<(&str, Verdict)> = rules.iter().map(|rule| (rule.as_str(), Allow)).collect();
+    let rules = permissions(&rules);
+    check(&rules, PermissionMode::Ask, Ask, ASKED);
+    check(&rules, PermissionMode::Ask, Allow, COVERED);
+    // Words that a rule names in full are covered.
+    let named = permissions(&[("bash(composer exec phpunit *)", Allow), ("bash(psql -o *)", Allow)]);
+    check(&named, PermissionMode::Ask, Allow, &["composer exec phpunit", "psql -o x"]);
+}
