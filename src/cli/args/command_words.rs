@@ -185,9 +185,14 @@ fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
         let row = of_screen?;
         return Some(format!("`/{}` is a command of the screen: start tau, then type it", row.name));
     }
-    // An answer to the latest session is a prompt: `tau -c continue`.
-    let resumes = ["-c", "--continue", "-r", "--resume"];
-    if name == "continue" && arguments.iter().any(|word| resumes.iter().any(|flag| word == flag)) {
+    // A word for a session that is there is a prompt: `tau -c continue`.
+    let resumes = |word: &OsString| {
+        let word = word.to_string_lossy();
+        let is_long =
+            ["--continue", "--resume", "--session", "--fork"].iter().any(|flag| word.starts_with(flag));
+        is_long || word.starts_with('-') && !word.starts_with("--") && word.contains(['c', 'r'])
+    };
+    if name == "continue" && arguments.iter().any(resumes) {
         return None;
     }
     let elsewhere =
@@ -357,7 +362,9 @@ mod tests {
             let words = ["tau", "-p", text].map(OsString::from);
             assert_eq!(check_words(&words).is_err(), text == "tau", "{text}");
         }
-        for line in ["tau -c continue", "tau --resume continue"] {
+        for line in
+            ["tau -c continue", "tau -pc continue", "tau --resume continue", "tau -p --session=1 continue"]
+        {
             assert_eq!(check_line(line), Ok(()), "{line}");
         }
         for line in

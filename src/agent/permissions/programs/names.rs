@@ -27,9 +27,12 @@ pub(in crate::permissions) fn plain_name(name: &str) -> &str {
     if base == "exe" && name.starts_with("/proc/") {
         return "bash";
     }
-    let ends = [".exe", ".cmd", ".bat"];
-    let plain = ends.iter().find_map(|end| base.strip_suffix(end)).filter(|plain| !plain.is_empty());
-    let plain = plain.unwrap_or(base);
+    let split = base.len().checked_sub(4).and_then(|at| base.split_at_checked(at));
+    let plain = split.filter(|(plain, end)| !plain.is_empty() && matches!(*end, ".exe" | ".cmd" | ".bat"));
+    let plain = plain.map_or(base, |(plain, _)| plain);
+    if !plain.starts_with(['g', 'u']) {
+        return plain;
+    }
     let mut rests = ["g", "uu-", "uu_"].iter().filter_map(|prefix| plain.strip_prefix(prefix));
     rests.find(|rest| has_prefixed(rest)).unwrap_or(plain)
 }

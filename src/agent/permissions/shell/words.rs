@@ -168,7 +168,7 @@ const OPERATORS: [&str; 24] = [
 
 /// Few words are longer, in bytes, and few commands have more tokens: both grow no further while they are read.
 const USUAL_LENGTH: usize = 16;
-const USUAL_TOKENS: usize = 16;
+const USUAL_TOKENS: usize = 14;
 
 /// A here-document that was announced and has not begun.
 struct Pending {
