@@ -7,7 +7,7 @@ use tau::agent::permissions::{Rule, Verdict};
 use tau::agent::settings::permission_rules;
 
 use crate::harness::shared;
-use crate::time_limit::RunInTime;
+use crate::time_limit::{EndInTime, RunInTime};
 
 struct Place {
     folder: tempfile::TempDir,
@@ -288,7 +288,7 @@ fn the_environment_of_other_processes_is_asked_about() {
     assert_eq!(verdict("auto", "bash", &format!("cat {process}/environ")), "ask");
     assert_eq!(verdict("auto", "bash", "cat /proc/self/environ"), "allow");
     other.kill().unwrap();
-    other.wait().unwrap();
+    other.wait_in_time("the end of the other process");
 }
 
 /// A rule on a tool that is not here does nothing. It is told, and no mistake: another project may have the tool.

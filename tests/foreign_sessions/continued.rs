@@ -161,7 +161,7 @@ async fn sessions_of_all_agents_are_in_one_list() {
     let place = Place::new().await;
     let (claude, codex, pi) = (place.claude(), place.codex(), place.pi());
     place.opencode(OPENCODE);
-    place.say(&["--name", "own"]).await;
+    place.run(&["--model", "own/m", "-p", "hello", "--name", "own"]).await;
     let rows = place.rows(&[]).await;
     let work = place.work().to_string_lossy().into_owned();
     let facts: Vec<[&str; 5]> = rows
