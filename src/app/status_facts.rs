@@ -116,4 +116,6 @@ pub(crate) struct CostFacts {
     pub(crate) total_cost_usd: f64,
     /// False when some of it was used with a model whose price is unknown.
     pub(crate) complete: bool,
+    /// Whether the provider has not reported all of what was used.
+    pub(crate) estimated: bool,
 }

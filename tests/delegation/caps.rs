@@ -4,8 +4,10 @@
 use serde_json::{Value, json};
 
 use super::{Asked, Home, delegate};
+use crate::background_jobs::wire::Client;
 use crate::support::program::{calling, calls_all, run, says, says_using};
 use crate::support::server::{Act, answer, stream};
+use crate::time_limit::InTime;
 
 /// A call of a command, for which 10 tokens cost 1 cent.
 fn works(command: &str, tokens: u64) -> Act {
@@ -118,6 +120,19 @@ async fn attempts_have_one_budget_with_their_helpers() {
     assert!((10..=13).contains(&asked), "{asked}: {}", ended.err);
     assert!(ended.err.contains("stopped: all attempts together have cost $1."), "{}", ended.err);
     assert!(ended.err.contains("; --max-cost allows $1"), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn statistics_say_that_usage_is_estimated() {
+    for (act, estimated) in [(says("done"), json!(true)), (says_using("done", 10), Value::Null)] {
+        let home = Home::new(move |_| act.clone()).await;
+        let mut client = Client::of(home.tau(&["--mode", "rpc"]));
+        client.send(json!({ "id": "1", "type": "prompt", "message": "go" })).await;
+        client.record("the end", |record| record["type"] == "agent_settled").await;
+        let stats = client.ask(json!({ "id": "2", "type": "get_session_stats" })).await;
+        assert_eq!(stats["data"]["estimated"], estimated, "{stats}");
+        client.child.kill().in_time("the end").await.unwrap();
+    }
 }
 
 #[tokio::test]

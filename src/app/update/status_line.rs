@@ -113,6 +113,7 @@ fn facts(model: &Model) -> StatusFacts {
             usd: status.total.cost.total,
             total_cost_usd: status.total.cost.total,
             complete: status.priced,
+            estimated: status.total.estimated,
         },
         limits: status.mirror.plan_windows().iter().map(|window| limit(window, model.now)).collect(),
         running: status.run.is_some(),

@@ -124,6 +124,7 @@ fn stats(stats: &SessionStats) -> Value {
             "total": usage.total_tokens,
         },
         "cost": usage.cost.total,
+        "estimated": usage.estimated.then_some(true),
         "contextUsage": stats.window.as_ref().map(window),
     });
     drop_nulls(&mut value);
