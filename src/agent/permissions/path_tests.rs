@@ -62,6 +62,14 @@ impl Stage {
         Permissions::new(rules.iter().map(rule).collect(), Options { own, ..Options::default() })
     }
 
+    /// The verdict on a call of the tool `write`.
+    fn judge_write(&self, permissions: &Permissions, mode: PermissionMode, access: &Access) -> Verdict {
+        let (cwd, home) = (self.work(), self.root().join("home"));
+        let (tool, read_only) = ("write", false);
+        let facts = CallFacts { mode, tool, access, read_only, cwd: &cwd, home: Some(&home) };
+        permissions.judge(&facts).verdict
+    }
+
     #[track_caller]
     fn check(
         &self,
@@ -449,18 +457,9 @@ fn a_rule_on_reading_all_files_is_about_tools_that_find_them() {
 fn a_file_that_a_tool_writes_is_asked_about_if_it_is_hidden_or_not_what_it_seems() {
     let stage = Stage::new();
     let none = stage.permissions(&[]);
-    let (cwd, home) = (stage.work(), stage.root().join("home"));
     let judged = |mode: PermissionMode, path: &str| {
-        let access = Access { writes: vec![cwd.join(path)], ..Access::default() };
-        let facts = CallFacts {
-            mode,
-            tool: "write",
-            access: &access,
-            read_only: false,
-            cwd: &cwd,
-            home: Some(&home),
-        };
-        none.judge(&facts).verdict
+        let access = Access { writes: vec![stage.work().join(path)], ..Access::default() };
+        stage.judge_write(&none, mode, &access)
     };
     for mode in [PermissionMode::Edits, PermissionMode::Auto] {
         for path in [

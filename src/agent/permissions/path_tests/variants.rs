@@ -91,7 +91,7 @@ fn a_variable_that_the_shell_evaluates_may_run_what_a_rule_denies() {
 #[test]
 fn a_link_to_a_file_that_does_not_exist_is_that_file() {
     let stage = Stage::new();
-    let (cwd, home) = (stage.work(), stage.root().join("home"));
+    let cwd = stage.work();
     for (name, to) in [
         ("profile", "../.profile"),
         ("outside", "../../outside"),
@@ -104,18 +104,8 @@ fn a_link_to_a_file_that_does_not_exist_is_that_file() {
         std::os::unix::fs::symlink(to, cwd.join(name)).unwrap();
     }
     let rules = stage.permissions(&[("edit(migrations/**)", Deny)]);
-    let judged = |path: &str, mode: PermissionMode| {
-        let access = Access::change(cwd.join(path));
-        let facts = CallFacts {
-            mode,
-            tool: "write",
-            access: &access,
-            read_only: false,
-            cwd: &cwd,
-            home: Some(&home),
-        };
-        rules.judge(&facts).verdict
-    };
+    let judged =
+        |path: &str, mode: PermissionMode| stage.judge_write(&rules, mode, &Access::change(cwd.join(path)));
     for name in ["profile", "outside", "chain"] {
         assert_eq!(judged(name, PermissionMode::Edits), Ask, "{name}");
     }
