@@ -60,8 +60,8 @@ pub(super) fn atoms(word: &Word) -> Vec<Vec<Atom>> {
     found.iter().map(|(raw, _)| patterns(raw)).collect()
 }
 
-/// The words that a brace expansion becomes, in order, each as the atoms of a text; the word itself if it is none. Empty
-/// if there are too many.
+/// The words that a brace expansion yields, in order, each as the atoms of a text; the word itself if it has no braces.
+/// Empty if there are too many.
 pub(super) fn expand_braces(word: &Word) -> Vec<Vec<Atom>> {
     let raw = raw(word);
     let mut found = Vec::new();

@@ -15,7 +15,7 @@ const DATA: &[&str] = words!(
     ".cache .cargo/registry .cargo/git .fonts .gradle/caches .local/share/Trash .local/share/fonts .local/state \
      .npm/_cacache .npm/_logs .pnpm-store .rustup/downloads .rustup/tmp .thumbnails .tmp .Trash .yarn/berry/cache"
 );
-/// Programs that put something where they are told.
+/// Programs that write to a path among their arguments.
 const PLACING: &[&str] = words!("cp dd install ln mkdir mv patch rsync sed tee touch truncate");
 
 impl Judge<'_> {

@@ -393,8 +393,8 @@ fn xargs(words: &[Word]) -> CommandEffect {
     CommandEffect::Runs(vec![Run { more_arguments: true, replaced, assigned, ..Run::rest(words, start) }])
 }
 
-/// Whether it is uncertain if an option of `xargs` takes the next word: it is abbreviated, or a letter whose value can
-/// only be joined stands before others, `-en`.
+/// Whether it is uncertain if an option of `xargs` takes the next word: it is abbreviated, or begins with a letter that
+/// takes the rest as its value, `-en`.
 fn is_unsure_for_xargs(text: &str) -> bool {
     let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) else { return false };
     match letters.strip_prefix('-') {

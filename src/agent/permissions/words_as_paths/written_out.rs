@@ -105,7 +105,7 @@ impl Scene<'_> {
         if word.is_brace {
             let texts = words.map(|texts| match texts.is_empty() {
                 true => vec![Some(Outcome::Open("\"$_\"".to_owned()))],
-                // An empty one is none.
+                // Bash drops an empty word.
                 false => texts.iter().map(|text| (!text.is_empty()).then(|| known(text))).collect(),
             });
             let texts: Vec<Vec<Option<Outcome>>> = texts.collect();
